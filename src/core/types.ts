@@ -1,0 +1,293 @@
+/**
+ * The vocabulary of the project as types: what every other file means by node, term, plan, stage, sequence.
+ *
+ * Everything here is plain readonly data: no class, no method, no I/O, so that it can be compared, logged,
+ * simulated and sent. It must not know libp2p, protobuf, koffi or the clock.
+ */
+
+/** A node's stable id: the base58 peer id of its Ed25519 key. Ordered by plain string comparison. */
+export type NodeId = string;
+
+/** Milliseconds on the local monotonic clock. Never compared between nodes. */
+export type Millis = number;
+
+/** Where a shard computes. Preference order: metal, cuda, vulkan, cpu (core/backends.ts). */
+export type Backend = 'metal' | 'cuda' | 'vulkan' | 'cpu';
+
+/** One compute device as the engine enumerates it. */
+export interface Device {
+  /** The engine's name, e.g. `CPU`, `Vulkan0`, `CUDA0`. */
+  readonly name: string;
+  readonly description: string;
+  readonly backend: Backend;
+  /** Device memory in bytes; for a cpu or unified device the host's memory. */
+  readonly memoryTotalBytes: number;
+  readonly memoryFreeBytes: number;
+  /** True when the device shares the host's memory (Apple silicon, integrated GPUs, cpu). */
+  readonly unified: boolean;
+}
+
+/** Half-open range of layers `[start, end)`. */
+export interface LayerRange {
+  readonly start: number;
+  readonly end: number;
+}
+
+/** What a model is, whatever it is called: SHA-256 (hex) of its GGUF header bytes, and its total size. */
+export interface ModelIdentity {
+  readonly digest: string;
+  readonly sizeBytes: number;
+}
+
+/** A model that a node holds in full, as gossiped. */
+export interface HeldModel extends ModelIdentity {
+  /** The name people type, e.g. `kjv-q8_0`. Unique per digest on a node. */
+  readonly name: string;
+  readonly architecture: string;
+  readonly layers: number;
+}
+
+/** A stage's weights that a node holds, as gossiped. `range` covers blocks; the extras are separate. */
+export interface HeldShard {
+  readonly modelDigest: string;
+  readonly range: LayerRange;
+  readonly head: boolean;
+  readonly tail: boolean;
+}
+
+/** What a node can do. Each node publishes its own record; see `NodeRecord`. */
+export interface Capabilities {
+  readonly agentVersion: string;
+  /** Protocol versions that this agent can speak, inclusive. */
+  readonly protocolMin: number;
+  readonly protocolMax: number;
+  readonly hostname: string;
+  readonly os: string;
+  readonly arch: string;
+  readonly cores: number;
+  readonly ramTotalBytes: number;
+  /** Memory that a plan may use: free memory plus what the agent's own runners hold, cut by `--max-ram`. */
+  readonly ramAvailableBytes: number;
+  /** Set by `--max-ram`; null = no limit. */
+  readonly ramLimitBytes: number | null;
+  /** Same for all agents that share one machine (boot id + hostname hash), so that they share its memory. */
+  readonly machineId: string;
+  readonly diskFreeBytes: number;
+  readonly devices: readonly Device[];
+  /** Backends that the engine really has here, in preference order. */
+  readonly backends: readonly Backend[];
+  /** Measured speed of the primary device; null until measured. */
+  readonly gflops: number | null;
+  readonly memoryBandwidthBytesPerSecond: number | null;
+  readonly models: readonly HeldModel[];
+  readonly shards: readonly HeldShard[];
+  /** Where the HTTP API listens, for people (`http://127.0.0.1:11500`); empty when off. */
+  readonly apiAddress: string;
+}
+
+/**
+ * A node's own record, ordered by (incarnation, counter). Only its owner publishes it.
+ * `nonce` is drawn per process: two nonces for one (id, incarnation) are a clone.
+ */
+export interface NodeRecord {
+  readonly nodeId: NodeId;
+  /** Persisted, incremented at every start. */
+  readonly incarnation: number;
+  readonly counter: number;
+  readonly nonce: string;
+  readonly addresses: readonly string[];
+  readonly capabilities: Capabilities;
+}
+
+/** A coordinator's reign: a pair, totally ordered by (counter, node). One coordinator per pair by construction. */
+export interface Term {
+  readonly counter: number;
+  readonly node: NodeId;
+}
+
+export type GgmlCacheType = 'f32' | 'f16' | 'bf16' | 'q8_0';
+
+/** What one stage of a plan is. */
+export interface StagePlan {
+  /** 0-based position in the ring: 0 is the head, the last one the tail. */
+  readonly rank: number;
+  readonly nodeId: NodeId;
+  readonly range: LayerRange;
+  /** Absent = the engine's own default (seeds.md A1). */
+  readonly backend?: Backend;
+  /** Prediction of the memory model, in bytes, above an idle runner. */
+  readonly predictedBytes: number;
+}
+
+/** A deterministic answer to "which node runs which layers". */
+export interface Plan {
+  /** `<term counter>.<term node>.<serial>`: contains the term that created it. */
+  readonly planId: string;
+  readonly instanceId: string;
+  readonly model: HeldModel;
+  readonly stages: readonly StagePlan[];
+  /** Context cells per slot, in tokens. */
+  readonly contextTokens: number;
+  /** Sequences at once. */
+  readonly slots: number;
+  readonly keyType: GgmlCacheType;
+  readonly valueType: GgmlCacheType;
+  /** Nodes left out, with the reason, and everything that was shrunk. For people. */
+  readonly explanation: readonly PlanNote[];
+}
+
+export interface PlanNote {
+  readonly nodeId: NodeId | null;
+  readonly text: string;
+}
+
+export type PlacementPolicy = 'ram_balanced' | 'throughput' | 'manual';
+
+/** What people asked for; survives a re-plan. */
+export interface InstanceRequest {
+  readonly model: string;
+  readonly policy: PlacementPolicy;
+  /** Use exactly this many nodes; null = the policy's choice. */
+  readonly nodes: number | null;
+  readonly contextTokens: number | null;
+  readonly slots: number | null;
+}
+
+/** `preparing`: stages load. `active`: the head may send. `failed`: see `reason`; a new plan may follow. */
+export type InstanceState = 'planning' | 'preparing' | 'active' | 'failed';
+
+/** A model that the cluster is asked to serve. Travels whole in the coordinator's heartbeat. */
+export interface Instance {
+  readonly instanceId: string;
+  readonly request: InstanceRequest;
+  readonly state: InstanceState;
+  readonly plan: Plan | null;
+  readonly reason: string;
+  /** Serial of the last plan made for this instance. */
+  readonly serial: number;
+}
+
+/** What the coordinator wants to be true; `version` increases within a term. */
+export interface DesiredState {
+  readonly version: number;
+  readonly instances: readonly Instance[];
+}
+
+/** A stage as its own node sees it; sent to the coordinator. */
+export type StageState = 'fetching' | 'loading' | 'ready' | 'failed';
+
+export interface StageStatus {
+  readonly planId: string;
+  readonly rank: number;
+  readonly state: StageState;
+  /** 0..1 while fetching. */
+  readonly progress: number;
+  readonly error: { readonly code: string; readonly message: string } | null;
+  /** Resident memory above an idle runner, in bytes; 0 until ready. */
+  readonly residentBytes: number;
+  /** Weight bytes that crossed the network for this stage since this agent started. */
+  readonly fetchedBytes: number;
+}
+
+/** How to sample. Absent fields never reach the engine: the API fills defaults (api/openai-schema.ts). */
+export interface SamplingSettings {
+  /** 0 = greedy. */
+  readonly temperature: number;
+  /** 0 = off. */
+  readonly topK: number;
+  /** 1 = off. */
+  readonly topP: number;
+  /** 0 = off. */
+  readonly minP: number;
+  /** Counter-based: the draw at a position depends on (seed, position) only. u32. */
+  readonly seed: number;
+  /** 1 = off. Over prompt and answer. */
+  readonly repeatPenalty: number;
+  /** 0 = off. Over the answer. */
+  readonly frequencyPenalty: number;
+  readonly presencePenalty: number;
+  /** Never sample an end-of-generation token. */
+  readonly ignoreEos: boolean;
+  /** Added to logits: [token, bias]. */
+  readonly logitBias: readonly (readonly [token: number, bias: number])[];
+}
+
+/** One sequence's part of an engine step; rows of the payload follow slice order. */
+export interface SequenceSlice {
+  readonly slot: number;
+  /** Position of the first token. */
+  readonly position: number;
+  readonly tokens: number;
+  /** The tail samples after the slice's last token. False for all but the last chunk of a prefill. */
+  readonly sample: boolean;
+}
+
+/** Sequence bookkeeping that travels in ring order with the frames, so that every stage agrees on slots. */
+export type SequenceOperation =
+  | {
+      readonly kind: 'open';
+      readonly slot: number;
+      readonly sequenceId: string;
+      readonly sampling: SamplingSettings;
+      /** Where the tail sends tokens. */
+      readonly origin: NodeId;
+      /** Tokens that penalties see from the start: [prompt] and [already emitted] of a replay. */
+      readonly promptTokens: readonly number[];
+      readonly emittedTokens: readonly number[];
+    }
+  | { readonly kind: 'close'; readonly slot: number };
+
+/** A token that the tail drew. `position` is the token's own position in the sequence. */
+export interface SampledToken {
+  readonly slot: number;
+  readonly sequenceId: string;
+  readonly position: number;
+  readonly token: number;
+  readonly endOfGeneration: boolean;
+}
+
+/** What a model is made of, as far as placement needs to know. Made by model/model-shape.ts from a GGUF header. */
+export interface ModelShape {
+  readonly identity: ModelIdentity;
+  readonly name: string;
+  readonly architecture: string;
+  readonly layers: number;
+  readonly hiddenSize: number;
+  readonly vocabularySize: number;
+  /** Context the model was trained for, in tokens. */
+  readonly trainedContext: number;
+  /** Weight bytes of each layer, as stored. Length `layers`. */
+  readonly layerBytes: readonly number[];
+  /** Token embedding and everything else the head's file holds in memory (0 when looked up from disk). */
+  readonly headBytes: number;
+  /** Output matrix, final norm, tokenizer: what the tail holds beyond its layers. */
+  readonly tailBytes: number;
+  /** Weight bytes when the whole file is loaded as one stage. */
+  readonly wholeBytes: number;
+  /** KV elements per token and layer for K and for V. Length `layers`. 0 for recurrent layers. */
+  readonly keyElementsPerToken: readonly number[];
+  readonly valueElementsPerToken: readonly number[];
+  /** Constant state per slot and layer in bytes (recurrent layers). */
+  readonly stateBytesPerSlot: readonly number[];
+  /** Layers whose KV is bounded by a sliding window, in tokens; 0 = full context. Length `layers`. */
+  readonly windowTokens: readonly number[];
+  readonly feedForwardSize: number;
+  readonly attentionHeads: number;
+  readonly expertCount: number;
+  readonly expertUsed: number;
+  /** Cuts must fall on multiples of this. 1 = anywhere. */
+  readonly cutPeriod: number;
+  /** Null = splittable; else the reason why this model must run on one node. */
+  readonly unsplittableReason: string | null;
+  /** Allowed numbers of layers in a stage when split are restricted by guards: stage counts to refuse. */
+  readonly refusedStageLayers: readonly { readonly layers: number; readonly reason: string }[];
+  /** Non-null when the engine cannot run the model at all. */
+  readonly unsupportedReason: string | null;
+  readonly supportedBackends: readonly Backend[];
+}
+
+/** Every stable error code of the project; `RingError.code`. */
+export interface ErrorFacts {
+  readonly code: string;
+  readonly message: string;
+}

@@ -1,0 +1,111 @@
+/**
+ * Every side effect of the agent as an interface, so that core logic and the agent's loop can be simulated.
+ * Adapters live in net/, process/, engine/ and model/. Nothing here is implemented.
+ */
+import type {
+  Device, GgmlCacheType, LayerRange, SampledToken, SamplingSettings, SequenceOperation, SequenceSlice, Backend,
+} from './core/types.js';
+
+export interface Clock {
+  /** Monotonic milliseconds. */
+  now(): number;
+  /** Calls once after `delayMs`; the returned function cancels. */
+  after(delayMs: number, call: () => void): () => void;
+}
+
+export interface Log {
+  debug(message: string, facts?: object): void;
+  info(message: string, facts?: object): void;
+  warn(message: string, facts?: object): void;
+  error(message: string, facts?: object): void;
+  child(facts: object): Log;
+}
+
+/** What a stage computes. `whole` takes tokens and samples; `head` takes tokens; `tail` samples. */
+export type StageRole = 'whole' | 'head' | 'middle' | 'tail';
+
+export interface StageOptions {
+  readonly role: StageRole;
+  /** A GGUF made by model/stage-file.ts, or the user's own file (role `whole`). */
+  readonly stageFile: string;
+  /** Role `head` only: the token embedding's rows as stored, `[vocabularySize, hiddenSize]` of `type`. */
+  readonly embedding: { readonly file: string; readonly offset: number; readonly ggmlType: number; readonly rows: number } | null;
+  /** Absent = the engine's own default. */
+  readonly backend?: Backend;
+  readonly threads: number;
+  readonly contextTokens: number;
+  readonly slots: number;
+  readonly keyType: GgmlCacheType;
+  readonly valueType: GgmlCacheType;
+  /** Largest number of tokens in one engine call; n_batch and n_ubatch. */
+  readonly batchTokens: number;
+}
+
+export interface StageInput {
+  readonly slices: readonly SequenceSlice[];
+  /** Roles `whole` and `head`: one id per token, in slice order. */
+  readonly tokens: Int32Array | null;
+  /** Roles `middle` and `tail`: `[tokens, hiddenSize]` f32, in slice order. */
+  readonly hidden: Float32Array | null;
+}
+
+export interface StageOutput {
+  /** Roles `head` and `middle`: `[tokens, hiddenSize]` f32, valid until the next step. */
+  readonly hidden: Float32Array | null;
+  /** Roles `whole` and `tail`: one per slice with `sample`. */
+  readonly sampled: readonly SampledToken[];
+  /** Calls into the engine's decode, for the tests of slot packing. */
+  readonly engineCalls: number;
+}
+
+/** A loaded stage. Every call blocks its thread: it lives in a runner, never in the agent. Throws RingError. */
+export interface StageEngine {
+  readonly hiddenSize: number;
+  readonly layers: number;
+  /** 0 for a stage without vocabulary. */
+  readonly vocabularySize: number;
+  /** Applies in order, before the step that travels with them. */
+  apply(operations: readonly SequenceOperation[]): void;
+  step(input: StageInput): StageOutput;
+  /** Logits `[vocabularySize]` of the slice with `sample` in the last step, for tests and tools. */
+  logits(sliceIndex: number): Float32Array;
+  /** Forgets every sequence. */
+  reset(): void;
+  close(): void;
+}
+
+/** Text to tokens and back through a header-only GGUF. */
+export interface Vocabulary {
+  readonly size: number;
+  readonly bos: number | null;
+  readonly eos: number | null;
+  readonly endOfGeneration: ReadonlySet<number>;
+  readonly addsBos: boolean;
+  tokenize(text: string, options: { readonly addSpecial: boolean; readonly parseSpecial: boolean }): Int32Array;
+  /** The bytes of a token; special tokens give nothing unless `special`. */
+  piece(token: number, special?: boolean): Uint8Array;
+  close(): void;
+}
+
+export interface EngineInventory {
+  readonly version: string;
+  readonly libraryDirectory: string;
+  readonly devices: readonly Device[];
+}
+
+/** One end of an edge of the ring, or the pipe to a runner: whole frames, in order, bounded. */
+export interface FrameLink {
+  /** Resolves when the frame may be followed by another (back-pressure). Rejects with RingError when closed. */
+  send(frame: Uint8Array): Promise<void>;
+  readonly frames: AsyncIterable<Uint8Array>;
+  close(reason?: Error): void;
+}
+
+export interface SamplingRequest {
+  readonly sampling: SamplingSettings;
+}
+
+export interface ShardFile {
+  readonly stageFile: string;
+  readonly range: LayerRange;
+}
