@@ -2,8 +2,9 @@
  * Every side effect of the agent as an interface, so that core logic and the agent's loop can be simulated.
  * Adapters live in net/, process/, engine/ and model/. Nothing here is implemented.
  */
+import type { ControlMessage } from './core/messages.js';
 import type {
-  Device, GgmlCacheType, LayerRange, SampledToken, SamplingSettings, SequenceOperation, SequenceSlice, Backend,
+  Backend, Device, GgmlCacheType, NodeId, SampledToken, SequenceOperation, SequenceSlice,
 } from './core/types.js';
 
 export interface Clock {
@@ -101,11 +102,68 @@ export interface FrameLink {
   close(reason?: Error): void;
 }
 
-export interface SamplingRequest {
-  readonly sampling: SamplingSettings;
+/** A peer that was seen but cannot be used, for `status`. */
+export interface RefusedPeer {
+  readonly nodeId: NodeId;
+  readonly address: string;
+  readonly code: 'version_mismatch' | 'wrong_cluster' | 'cloned_identity' | 'misbehaved';
+  /** Says both versions, or what else is wrong and what to do. */
+  readonly message: string;
 }
 
-export interface ShardFile {
-  readonly stageFile: string;
-  readonly range: LayerRange;
+export interface PeerEvents {
+  /** The hello was exchanged: the peer is of this cluster and speaks our protocol. */
+  connected(nodeId: NodeId, address: string): void;
+  disconnected(nodeId: NodeId, reason: string): void;
+  message(from: NodeId, message: ControlMessage): void;
+  /** The previous stage's node opened the edge that ends at our stage `rank` of `planId`. */
+  ringLink(from: NodeId, edge: RingEdge, link: FrameLink): void;
+}
+
+/** The edge of a ring that enters stage `rank` (rank 0: from the tail back to the head). */
+export interface RingEdge {
+  readonly planId: string;
+  readonly rank: number;
+}
+
+/** What a peer may ask of our weights. Names and digests only; never a path. */
+export interface WeightsProvider {
+  /** Header bytes of a model that this node holds (concatenated files' headers for a sharded one), or null. */
+  header(modelDigest: string): Promise<WeightsHeader | null>;
+  /** Null when this node does not hold the tensor. */
+  tensor(modelDigest: string, tensorName: string): Promise<TensorContent | null>;
+}
+
+export interface WeightsHeader {
+  readonly name: string;
+  readonly sizeBytes: number;
+  /** Header bytes per file of the model, in shard order. */
+  readonly files: readonly Uint8Array[];
+}
+
+export interface TensorContent {
+  readonly sizeBytes: number;
+  /** SHA-256, hex. */
+  readonly digest: string;
+  read(offset: number): AsyncIterable<Uint8Array>;
+}
+
+/** The network as the agent sees it; net/network.ts over libp2p, or a simulated one. */
+export interface Network {
+  readonly nodeId: NodeId;
+  /** Addresses that others can dial, without the peer id suffix. */
+  addresses(): readonly string[];
+  /** Connected peers whose hello was accepted. */
+  peers(): readonly NodeId[];
+  refused(): readonly RefusedPeer[];
+  /** Never blocks. False when the peer is not connected or its queue is full (the peer is then dropped). */
+  send(to: NodeId, message: ControlMessage): boolean;
+  /** Dials the edge that enters `edge.rank`; rejects with RingError within a deadline. */
+  openRingLink(to: NodeId, edge: RingEdge): Promise<FrameLink>;
+  fetchHeader(from: NodeId, modelDigest: string, signal: AbortSignal): Promise<WeightsHeader>;
+  /** A remote tensor; verified by whoever stores it. */
+  fetchTensor(from: NodeId, modelDigest: string, tensorName: string, signal: AbortSignal): Promise<TensorContent>;
+  /** Weight bytes received since start, for status and tests. */
+  weightBytesReceived(): number;
+  stop(): Promise<void>;
 }

@@ -285,9 +285,3 @@ export interface ModelShape {
   readonly unsupportedReason: string | null;
   readonly supportedBackends: readonly Backend[];
 }
-
-/** Every stable error code of the project; `RingError.code`. */
-export interface ErrorFacts {
-  readonly code: string;
-  readonly message: string;
-}

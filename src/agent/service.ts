@@ -1,0 +1,134 @@
+/**
+ * What the HTTP API and the command line may ask of the agent: the only face of agent/ that api/ and cli/ see.
+ * Implemented by agent/agent.ts. All methods throw RingError on operating failures.
+ */
+import type { FinishReason } from '../core/messages.js';
+import type {
+  Backend, Capabilities, HeldModel, InstanceState, LayerRange, NodeId, Plan, PlacementPolicy, PlanNote, SamplingSettings,
+  StageState, Term,
+} from '../core/types.js';
+
+export type ChatContent = string | null | readonly { readonly type: string; readonly text?: string }[];
+
+export interface ChatMessage {
+  readonly role: string;
+  readonly content: ChatContent;
+  readonly [key: string]: unknown;
+}
+
+export type Prompt =
+  | { readonly kind: 'text'; readonly text: string }
+  | { readonly kind: 'tokens'; readonly tokens: readonly number[] }
+  | { readonly kind: 'chat'; readonly messages: readonly ChatMessage[] };
+
+export interface CompletionTask {
+  /** A model's name, digest prefix or path; empty = the only or default model. */
+  readonly model: string;
+  readonly prompt: Prompt;
+  readonly sampling: SamplingSettings;
+  /** Null = as far as the context goes. */
+  readonly maxTokens: number | null;
+  /** The answer ends before the first of these. */
+  readonly stop: readonly string[];
+}
+
+export interface CompletionTimings {
+  /** From acceptance to the first token, in ms. */
+  readonly firstTokenMs: number;
+  readonly totalMs: number;
+  /** Tokens per second after the first token; 0 when fewer than two were drawn. */
+  readonly decodeTokensPerSecond: number;
+}
+
+export type CompletionEvent =
+  | { readonly kind: 'started'; readonly model: string; readonly promptTokens: number }
+  /** `text` may be empty while bytes of a character or of a possible stop sequence are held back. */
+  | { readonly kind: 'text'; readonly text: string; readonly tokens: readonly number[] }
+  | {
+      readonly kind: 'finished';
+      readonly reason: FinishReason;
+      readonly promptTokens: number;
+      readonly completionTokens: number;
+      readonly timings: CompletionTimings;
+    };
+
+export interface StageView {
+  readonly rank: number;
+  readonly nodeId: NodeId;
+  readonly hostname: string;
+  readonly range: LayerRange;
+  readonly backend: Backend | null;
+  readonly state: StageState | 'unknown';
+  readonly progress: number;
+  readonly error: string | null;
+  readonly predictedBytes: number;
+  readonly residentBytes: number;
+  readonly fetchedBytes: number;
+}
+
+export interface InstanceView {
+  readonly instanceId: string;
+  readonly model: string;
+  readonly modelDigest: string;
+  readonly state: InstanceState;
+  readonly reason: string;
+  readonly planId: string | null;
+  readonly contextTokens: number;
+  readonly slots: number;
+  readonly stages: readonly StageView[];
+  readonly notes: readonly PlanNote[];
+  /** Known on the head's node only; null elsewhere. */
+  readonly activeSequences: number | null;
+  readonly queuedSequences: number | null;
+}
+
+export interface NodeView {
+  readonly nodeId: NodeId;
+  readonly self: boolean;
+  readonly coordinator: boolean;
+  readonly capabilities: Capabilities | null;
+  readonly addresses: readonly string[];
+  /** `incompatible`: speaks another protocol version; `cloned`: two processes with one identity. */
+  readonly state: 'alive' | 'suspect' | 'incompatible' | 'cloned';
+  readonly problem: string | null;
+}
+
+export interface ClusterStatus {
+  readonly cluster: string;
+  /** False: the cluster has no secret and any agent on the LAN may join. */
+  readonly secured: boolean;
+  readonly nodeId: NodeId;
+  readonly coordinator: NodeId | null;
+  readonly term: Term | null;
+  readonly nodes: readonly NodeView[];
+  readonly instances: readonly InstanceView[];
+}
+
+export interface PlanRequest {
+  readonly model: string;
+  readonly policy: PlacementPolicy;
+  readonly nodes: number | null;
+  readonly contextTokens: number | null;
+  readonly slots: number | null;
+}
+
+export interface ModelView extends HeldModel {
+  readonly heldBy: readonly NodeId[];
+  readonly loaded: boolean;
+  readonly trainedContext: number | null;
+}
+
+export interface AgentService {
+  status(): ClusterStatus;
+  /** Every model that any alive node holds, by name, sorted. */
+  models(): readonly ModelView[];
+  /** A plan without running it. Throws `no_placement` with the numbers. */
+  plan(request: PlanRequest): Promise<Plan>;
+  /** Asks the coordinator to serve a model; resolves when it is active. */
+  load(request: PlanRequest, signal: AbortSignal): Promise<InstanceView>;
+  unload(instanceId: string): Promise<void>;
+  /** Ends with `finished` or throws. Aborting the signal frees every stage. */
+  complete(task: CompletionTask, signal: AbortSignal): AsyncIterable<CompletionEvent>;
+  /** True when a request could be taken now (an agent that has found its coordinator). */
+  ready(): boolean;
+}

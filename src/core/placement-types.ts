@@ -1,0 +1,45 @@
+/**
+ * Input and output of placement: the contract between core/placement.ts and those who ask for a plan.
+ */
+import type { ErrorCode } from './errors.js';
+import type {
+  Backend, Capabilities, GgmlCacheType, InstanceRequest, LayerRange, ModelShape, NodeId, Plan, PlanNote,
+} from './types.js';
+
+/** A node as placement sees it. `settings` come from a cluster file or flags; absent = zero configuration. */
+export interface PlacementNode {
+  readonly nodeId: NodeId;
+  readonly capabilities: Capabilities;
+  readonly settings?: NodeSettings;
+}
+
+export interface NodeSettings {
+  /** Cap of the budget, in bytes (decimal GB times 1e9). */
+  readonly maxRamBytes?: number;
+  /** Left free beyond the stage. Absent = max(1 GB, 10 % of RAM). */
+  readonly reserveBytes?: number;
+  /** Preference list; first is primary. */
+  readonly devices?: readonly Backend[];
+  /** Pins the node to this range. */
+  readonly layers?: LayerRange;
+  /** Bytes of a layer on this node relative to the stored ones (precision); 1 when absent. */
+  readonly weightScale?: number;
+}
+
+export interface PlacementInput {
+  readonly shape: ModelShape;
+  /** In ring order when `ordered`; else placement sorts by node id. Nodes that may not be used are not in it. */
+  readonly nodes: readonly PlacementNode[];
+  readonly ordered: boolean;
+  readonly request: InstanceRequest;
+  readonly planId: string;
+  readonly instanceId: string;
+  readonly keyType: GgmlCacheType;
+  readonly valueType: GgmlCacheType;
+  /** Nodes that are known but left out before placement, with the reason (other version, unreachable …). */
+  readonly excluded: readonly PlanNote[];
+}
+
+export type PlacementResult =
+  | { readonly kind: 'plan'; readonly plan: Plan }
+  | { readonly kind: 'impossible'; readonly code: ErrorCode; readonly message: string; readonly notes: readonly PlanNote[] };
