@@ -231,7 +231,9 @@ export type SequenceOperation =
       readonly sampling: SamplingSettings;
       /** Where the tail sends tokens. */
       readonly origin: NodeId;
-      /** Tokens that penalties see from the start: [prompt] and [already emitted] of a replay. */
+      /** Length of the prompt, so that the tail can number the answer's tokens. */
+      readonly promptLength: number;
+      /** Tokens that penalties see from the start: the prompt (empty when no penalty needs it) and, at a replay, the answer so far. */
       readonly promptTokens: readonly number[];
       readonly emittedTokens: readonly number[];
     }

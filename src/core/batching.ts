@@ -1,0 +1,316 @@
+/**
+ * The head's scheduler: which sequences make up the next frame that enters the ring.
+ *
+ * Pure: it is told what arrived and what time it is, and answers with the next step. It knows slots, positions and
+ * fairness; it does not know links, runners or text. One step carries either decode tokens of several sequences or one
+ * chunk of one prompt, never both (engine.md: sequences with different token counts are cut apart by the engine).
+ *
+ * Order is what makes it safe: frames travel the ring first in, first out, and slot operations travel with them, so a
+ * slot may be closed and opened again while older steps of it are still under way; their results no longer match the
+ * slot's sequence id and are dropped.
+ */
+import { assert } from './errors.js';
+import type { ErrorCode } from './errors.js';
+import type { FinishReason } from './messages.js';
+import type { Millis, NodeId, SampledToken, SamplingSettings, SequenceOperation, SequenceSlice } from './types.js';
+
+/** Sequences that wait for a slot; beyond it a request is refused (the API answers 429). */
+export const MAX_QUEUED_SEQUENCES = 256;
+/** While others decode, a prefill chunk may take about this long. */
+export const PREFILL_LATENCY_BUDGET_MS = 150;
+/** Smallest prefill chunk, in tokens, however slow the ring is. */
+export const MIN_PREFILL_CHUNK = 32;
+/** Weight of the newest sample in the running average of prefill cost. */
+const COST_SMOOTHING = 0.3;
+
+export interface BatchingSettings {
+  readonly slots: number;
+  readonly contextTokens: number;
+  /** Largest number of tokens in a step. */
+  readonly batchTokens: number;
+  readonly stages: number;
+}
+
+export interface SequenceRequest {
+  readonly requestId: string;
+  readonly origin: NodeId;
+  readonly promptTokens: readonly number[];
+  readonly emittedTokens: readonly number[];
+  readonly sampling: SamplingSettings;
+  readonly maxTokens: number;
+}
+
+/** A step that enters the ring. `tokens` has one id per token, in slice order. */
+export interface HeadStep {
+  readonly step: number;
+  readonly operations: readonly SequenceOperation[];
+  readonly slices: readonly SequenceSlice[];
+  readonly tokens: Int32Array;
+}
+
+export interface SequenceFinished {
+  readonly requestId: string;
+  readonly origin: NodeId;
+  readonly reason: FinishReason;
+  /** Tokens drawn in all, an end-of-generation token included. */
+  readonly tokens: number;
+}
+
+export type AdmitResult = { readonly kind: 'admitted' } | { readonly kind: 'refused'; readonly code: ErrorCode; readonly message: string };
+
+interface Sequence {
+  readonly request: SequenceRequest;
+  /** Prompt and everything drawn so far. */
+  readonly tokens: number[];
+  slot: number;
+  /** Tokens that have been sent into the ring. */
+  sent: number;
+  /** A step whose sample has not come back yet. */
+  waiting: boolean;
+}
+
+interface FlyingStep {
+  readonly step: number;
+  readonly prefillTokens: number;
+  readonly sentAtMs: Millis;
+}
+
+export interface BatchingCounters {
+  readonly running: number;
+  readonly queued: number;
+  readonly inFlight: number;
+  readonly steps: number;
+  readonly decodedTokens: number;
+  readonly prefilledTokens: number;
+}
+
+export class HeadScheduler {
+  private readonly queue: Sequence[] = [];
+  /** Index = slot; null = free. */
+  private readonly slots: (Sequence | null)[];
+  private readonly operations: SequenceOperation[] = [];
+  private readonly flying: FlyingStep[] = [];
+  private nextStep = 1;
+  private lastWasPrefill = false;
+  /** Round-robin over prompts: the slot whose chunk went last. */
+  private lastPrefillSlot = -1;
+  private prefillMsPerToken = 0;
+  private decodedTokens = 0;
+  private prefilledTokens = 0;
+
+  constructor(private readonly settings: BatchingSettings) {
+    assert(settings.slots >= 1 && settings.stages >= 1 && settings.batchTokens >= 1, 'a ring has slots, stages and a batch');
+    this.slots = new Array<Sequence | null>(settings.slots).fill(null);
+  }
+
+  /** Takes a request or says why not. The caller has checked token ids against the vocabulary. */
+  admit(request: SequenceRequest): AdmitResult {
+    const length = request.promptTokens.length + request.emittedTokens.length;
+    if (request.promptTokens.length === 0) return { kind: 'refused', code: 'bad_request', message: 'the prompt is empty' };
+    if (length >= this.settings.contextTokens) {
+      return {
+        kind: 'refused',
+        code: 'context_too_long',
+        message: `the prompt has ${length} tokens, and the context of this model is ${this.settings.contextTokens} tokens here: shorten it, or start with a larger --ctx`,
+      };
+    }
+    if (this.find(request.requestId) !== null) return { kind: 'refused', code: 'bad_request', message: 'this request is already running' };
+    if (this.queue.length >= MAX_QUEUED_SEQUENCES) {
+      return { kind: 'refused', code: 'queue_full', message: `${this.queue.length} requests are waiting already: try again later` };
+    }
+    this.queue.push({
+      request,
+      tokens: [...request.promptTokens, ...request.emittedTokens],
+      slot: -1,
+      sent: 0,
+      waiting: false,
+    });
+    return { kind: 'admitted' };
+  }
+
+  /** Forgets a request; its slot is closed with the next frame. False when it is not known (any more). */
+  cancel(requestId: string): boolean {
+    const sequence = this.find(requestId);
+    if (sequence === null) return false;
+    this.remove(sequence);
+    return true;
+  }
+
+  /**
+   * The next step, or null when nothing may be sent now. A step without slices only carries slot operations.
+   * Call again until it returns null.
+   */
+  next(nowMs: Millis): HeadStep | null {
+    this.fillSlots();
+    if (this.flying.length >= this.maxInFlight()) return null;
+    const decodes = this.decodeCandidates();
+    const prefill = this.prefillCandidate();
+    if (prefill !== null && (decodes.length === 0 || !this.lastWasPrefill)) return this.prefillStep(prefill, nowMs);
+    if (decodes.length > 0) return this.decodeStep(decodes, nowMs);
+    if (prefill !== null) return this.prefillStep(prefill, nowMs);
+    // Cancelled sequences: the close must reach every stage even if nothing else is to be sent.
+    if (this.operations.length > 0) return this.makeStep([], [], 0, nowMs);
+    return null;
+  }
+
+  /** A step came around the ring. Results of sequences that are gone are dropped. */
+  complete(step: number, sampled: readonly SampledToken[], nowMs: Millis): SequenceFinished[] {
+    const index = this.flying.findIndex((candidate) => candidate.step === step);
+    if (index < 0) return [];
+    const [flown] = this.flying.splice(index, 1);
+    if (flown !== undefined && flown.prefillTokens >= MIN_PREFILL_CHUNK) {
+      // The time in the ring includes waiting behind other steps: an upper bound, so chunks come out smaller, not larger.
+      const cost = (nowMs - flown.sentAtMs) / flown.prefillTokens;
+      this.prefillMsPerToken = this.prefillMsPerToken === 0 ? cost : this.prefillMsPerToken * (1 - COST_SMOOTHING) + cost * COST_SMOOTHING;
+    }
+    const finished: SequenceFinished[] = [];
+    for (const token of sampled) {
+      const sequence = this.slots[token.slot] ?? null;
+      if (sequence === null || sequence.request.requestId !== token.sequenceId) continue;
+      if (!sequence.waiting || token.position !== sequence.tokens.length) continue;
+      sequence.waiting = false;
+      sequence.tokens.push(token.token);
+      this.decodedTokens += 1;
+      const drawn = sequence.tokens.length - sequence.request.promptTokens.length;
+      const reason = this.finishReason(sequence, drawn, token.endOfGeneration);
+      if (reason === null) continue;
+      finished.push({ requestId: sequence.request.requestId, origin: sequence.request.origin, reason, tokens: drawn });
+      this.remove(sequence);
+    }
+    return finished;
+  }
+
+  counters(): BatchingCounters {
+    return {
+      running: this.slots.filter((sequence) => sequence !== null).length,
+      queued: this.queue.length,
+      inFlight: this.flying.length,
+      steps: this.nextStep - 1,
+      decodedTokens: this.decodedTokens,
+      prefilledTokens: this.prefilledTokens,
+    };
+  }
+
+  /** Requests that a lost plan leaves unfinished. */
+  unfinished(): readonly SequenceRequest[] {
+    return [...this.slots.filter((sequence): sequence is Sequence => sequence !== null), ...this.queue].map((sequence) => sequence.request);
+  }
+
+  private finishReason(sequence: Sequence, drawn: number, endOfGeneration: boolean): FinishReason | null {
+    if (endOfGeneration) return 'stop';
+    if (drawn >= sequence.request.maxTokens) return 'length';
+    if (sequence.tokens.length >= this.settings.contextTokens) return 'length';
+    return null;
+  }
+
+  private find(requestId: string): Sequence | null {
+    for (const sequence of this.slots) if (sequence !== null && sequence.request.requestId === requestId) return sequence;
+    return this.queue.find((sequence) => sequence.request.requestId === requestId) ?? null;
+  }
+
+  private remove(sequence: Sequence): void {
+    if (sequence.slot < 0) {
+      this.queue.splice(this.queue.indexOf(sequence), 1);
+      return;
+    }
+    this.slots[sequence.slot] = null;
+    this.operations.push({ kind: 'close', slot: sequence.slot });
+  }
+
+  /** Lowest free slot first, so that the slots of a batch stay next to each other. */
+  private fillSlots(): void {
+    for (let slot = 0; slot < this.slots.length && this.queue.length > 0; slot += 1) {
+      if (this.slots[slot] !== null) continue;
+      const sequence = this.queue.shift();
+      if (sequence === undefined) return;
+      sequence.slot = slot;
+      this.slots[slot] = sequence;
+      const { request } = sequence;
+      this.operations.push({
+        kind: 'open',
+        slot,
+        sequenceId: request.requestId,
+        sampling: request.sampling,
+        origin: request.origin,
+        promptLength: request.promptTokens.length,
+        promptTokens: request.sampling.repeatPenalty === 1 ? [] : request.promptTokens,
+        emittedTokens: request.emittedTokens,
+      });
+    }
+  }
+
+  /** One micro-batch per stage keeps every stage busy; two on a single stage hide the way to its runner. */
+  private maxInFlight(): number {
+    return Math.max(2, this.settings.stages);
+  }
+
+  private decodeCandidates(): Sequence[] {
+    const ready: Sequence[] = [];
+    let decoding = 0;
+    for (const sequence of this.slots) {
+      if (sequence === null) continue;
+      const left = sequence.tokens.length - sequence.sent;
+      if (left === 1 && sequence.sent > 0 && !sequence.waiting) ready.push(sequence);
+      if (sequence.waiting || (left === 1 && sequence.sent > 0)) decoding += 1;
+    }
+    // Sequences are spread over as many micro-batches as there are stages: each stage then works on one of them.
+    const groups = Math.max(1, Math.min(this.settings.stages, decoding));
+    return ready.slice(0, Math.min(Math.ceil(decoding / groups), this.settings.batchTokens));
+  }
+
+  private prefillCandidate(): Sequence | null {
+    const count = this.slots.length;
+    for (let offset = 1; offset <= count; offset += 1) {
+      const sequence = this.slots[(this.lastPrefillSlot + offset + count) % count] ?? null;
+      if (sequence === null || sequence.waiting) continue;
+      const left = sequence.tokens.length - sequence.sent;
+      if (left > 1 || (left === 1 && sequence.sent === 0)) return sequence;
+    }
+    return null;
+  }
+
+  private prefillStep(sequence: Sequence, nowMs: Millis): HeadStep {
+    const left = sequence.tokens.length - sequence.sent;
+    const count = Math.min(left, this.chunkTokens());
+    const last = count === left;
+    const slice: SequenceSlice = { slot: sequence.slot, position: sequence.sent, tokens: count, sample: last };
+    const tokens = sequence.tokens.slice(sequence.sent, sequence.sent + count);
+    sequence.sent += count;
+    sequence.waiting = last;
+    this.lastWasPrefill = true;
+    this.lastPrefillSlot = sequence.slot;
+    this.prefilledTokens += count;
+    return this.makeStep([slice], tokens, count, nowMs);
+  }
+
+  private decodeStep(sequences: readonly Sequence[], nowMs: Millis): HeadStep {
+    const slices: SequenceSlice[] = [];
+    const tokens: number[] = [];
+    for (const sequence of sequences) {
+      const token = sequence.tokens[sequence.sent];
+      assert(token !== undefined, 'a ready sequence has a token to send');
+      slices.push({ slot: sequence.slot, position: sequence.sent, tokens: 1, sample: true });
+      tokens.push(token);
+      sequence.sent += 1;
+      sequence.waiting = true;
+    }
+    this.lastWasPrefill = false;
+    return this.makeStep(slices, tokens, 0, nowMs);
+  }
+
+  private makeStep(slices: readonly SequenceSlice[], tokens: readonly number[], prefillTokens: number, nowMs: Millis): HeadStep {
+    const step = this.nextStep;
+    this.nextStep += 1;
+    this.flying.push({ step, prefillTokens, sentAtMs: nowMs });
+    return { step, operations: this.operations.splice(0), slices, tokens: Int32Array.from(tokens) };
+  }
+
+  private chunkTokens(): number {
+    const decoding = this.slots.some((sequence) => sequence !== null && sequence.sent >= sequence.request.promptTokens.length);
+    // Several chunks of a lone prompt overlap across stages, so it is cut even when nobody else waits.
+    if (!decoding) return this.settings.stages === 1 ? this.settings.batchTokens : Math.max(MIN_PREFILL_CHUNK, Math.ceil(this.settings.batchTokens / 2));
+    if (this.prefillMsPerToken === 0) return Math.min(this.settings.batchTokens, MIN_PREFILL_CHUNK * 4);
+    const affordable = Math.floor(PREFILL_LATENCY_BUDGET_MS / this.prefillMsPerToken);
+    return Math.min(this.settings.batchTokens, Math.max(MIN_PREFILL_CHUNK, affordable));
+  }
+}
