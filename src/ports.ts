@@ -3,8 +3,10 @@
  * Adapters live in net/, process/, engine/ and model/. Nothing here is implemented.
  */
 import type { ControlMessage } from './core/messages.js';
+import type { RingError } from './core/errors.js';
 import type {
-  Backend, Device, GgmlCacheType, NodeId, SampledToken, SequenceOperation, SequenceSlice,
+  Backend, Capabilities, Device, GgmlCacheType, HeldModel, HeldShard, LayerRange, ModelShape, NodeId, SampledToken,
+  SequenceOperation, SequenceSlice,
 } from './core/types.js';
 
 export interface Clock {
@@ -166,4 +168,104 @@ export interface Network {
   /** Weight bytes received since start, for status and tests. */
   weightBytesReceived(): number;
   stop(): Promise<void>;
+}
+
+/** What a runner says on its own. */
+export interface RunnerEvents {
+  /** An activation frame's body, as wire/activation-codec.ts reads it. */
+  activation(body: Uint8Array): void;
+  /** Memory that the stage holds now, above an idle runner, in bytes. */
+  resident(bytes: number): void;
+  /** A step failed; the runner lives on. */
+  stepFailed(step: number, error: RingError): void;
+  /** Once, whatever the reason. Null when it was asked to end. */
+  ended(error: RingError | null): void;
+}
+
+export interface LoadedStage {
+  readonly hiddenSize: number;
+  readonly layers: number;
+  /** 0 for a stage without vocabulary. */
+  readonly vocabularySize: number;
+  /** Above an idle runner, after warm-up. */
+  readonly residentBytes: number;
+}
+
+/** Every token's bytes, and the special ones, as loaded once per model. */
+export interface VocabularyTable {
+  /** Index = token id. Control tokens are empty. */
+  readonly pieces: readonly Uint8Array[];
+  readonly endOfGeneration: ReadonlySet<number>;
+  readonly bos: number | null;
+  readonly eos: number | null;
+  readonly addsBos: boolean;
+}
+
+/** A child process that runs the engine. Every call has a deadline and rejects with RingError. */
+export interface Runner {
+  readonly pid: number | null;
+  loadStage(options: StageOptions, stageBytes: number): Promise<LoadedStage>;
+  loadVocabulary(headerFile: string): Promise<VocabularyTable>;
+  tokenize(text: string, options: { readonly addSpecial: boolean; readonly parseSpecial: boolean }): Promise<readonly number[]>;
+  probeDevices(backend: Backend): Promise<EngineInventory>;
+  reset(): Promise<void>;
+  /** Sends an activation frame's body. False when the pipe is full: wait for `drained`. */
+  step(body: Uint8Array): boolean;
+  drained(): Promise<void>;
+  /** Politely, then by force; resolves when the child is reaped. */
+  end(): Promise<void>;
+}
+
+export interface RunnerLauncher {
+  /** `what` names the runner in messages, e.g. `the runner of layers 0-7 of kjv-q8_0`. */
+  launch(what: string, events: RunnerEvents): Runner;
+}
+
+/** Where a stage's missing tensors come from. */
+export interface RemoteWeights {
+  header(modelDigest: string, signal: AbortSignal): Promise<WeightsHeader>;
+  tensor(modelDigest: string, tensorName: string, signal: AbortSignal): Promise<TensorContent>;
+}
+
+export interface StageFilesRequest {
+  readonly model: HeldModel;
+  readonly range: LayerRange;
+  readonly head: boolean;
+  readonly tail: boolean;
+  readonly signal: AbortSignal;
+  /** 0..1 */
+  onProgress(fraction: number): void;
+}
+
+export interface StageFiles {
+  readonly stageFile: string;
+  readonly embedding: StageOptions['embedding'];
+  /** Size of the stage file: how long a load may take. */
+  readonly bytes: number;
+}
+
+export interface ChatPrompt {
+  readonly messages: readonly { readonly role: string; readonly content: unknown }[];
+}
+
+/** Models and shards on this node's disk, and what is known of other nodes' models. */
+export interface ModelLibrary extends WeightsProvider {
+  models(): readonly HeldModel[];
+  shards(): readonly HeldShard[];
+  /** By name, digest prefix or path. Null when this node does not hold it. */
+  resolve(reference: string): Promise<HeldModel | null>;
+  /** From the local file, the cached header, or `remote`. */
+  shape(model: HeldModel, remote: RemoteWeights, signal: AbortSignal): Promise<ModelShape>;
+  /** A header-only GGUF for the vocabulary. */
+  vocabularyFile(model: HeldModel, remote: RemoteWeights, signal: AbortSignal): Promise<string>;
+  /** Text of a chat through the model's template. Throws `bad_request` with the template's own message. */
+  renderChat(model: HeldModel, remote: RemoteWeights, chat: ChatPrompt, signal: AbortSignal): Promise<string>;
+  /** Makes the stage's files, or finds them; fetches only what is missing. Resumable. */
+  stageFiles(request: StageFilesRequest, remote: RemoteWeights): Promise<StageFiles>;
+}
+
+/** This machine, as the capabilities record describes it. */
+export interface Machine {
+  /** Everything but models and shards. Fresh memory figures; devices from the start-up probe. */
+  capabilities(ownResidentBytes: number): Promise<Omit<Capabilities, 'models' | 'shards' | 'apiAddress'>>;
 }

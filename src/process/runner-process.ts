@@ -1,0 +1,262 @@
+/**
+ * A runner as the agent holds it: the child process, the pipe to it, deadlines on everything it is asked, and its end.
+ *
+ * The agent never blocks on the engine and never shares its fate: whatever the engine does, this file answers with a
+ * value or a RingError within a deadline, and the child is reaped. It knows frames and processes, not plans or peers.
+ */
+import { spawn } from 'node:child_process';
+import type { ChildProcess } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import { Duplex } from 'node:stream';
+import { fileURLToPath } from 'node:url';
+import { RingError } from '../core/errors.js';
+import type { Device } from '../core/types.js';
+import type { EngineInventory, LoadedStage, Log, Runner, RunnerEvents, RunnerLauncher, StageOptions, VocabularyTable } from '../ports.js';
+import { encodeFrame, FrameDecoder } from '../wire/framing.js';
+import { PIPE_ACTIVATION, PIPE_CONTROL } from '../wire/pipe.js';
+import { decodeFromRunner, encodeToRunner } from '../wire/runner-codec.js';
+import type { FromRunner, ToRunner } from '../wire/runner-codec.js';
+import { describeDeath } from './classify-death.js';
+
+/** Largest frame on the pipe: a batch of hidden states of the widest model plus its header. */
+export const MAX_PIPE_FRAME_BYTES = 256 * 1024 * 1024;
+/** Kept of stderr, from its end. */
+const STDERR_KEPT_BYTES = 32 * 1024;
+/** Loading is bounded by the disk's speed: a floor, and the time that a slow disk needs. */
+const LOAD_DEADLINE_FLOOR_MS = 60_000;
+const SLOWEST_DISK_BYTES_PER_MS = 30_000;
+const VOCABULARY_DEADLINE_MS = 60_000;
+const PROBE_DEADLINE_MS = 30_000;
+const TOKENIZE_DEADLINE_MS = 30_000;
+/** One step of the engine, a long prefill on a slow machine included. */
+export const STEP_DEADLINE_MS = 300_000;
+/** After SIGTERM. */
+const KILL_GRACE_MS = 2_000;
+
+/** Where the runner's program is: beside this file when compiled, in dist/ when run from the sources (tests). */
+function runnerProgram(): string {
+  const beside = fileURLToPath(new URL('../runner/main.js', import.meta.url));
+  if (existsSync(beside)) return beside;
+  const built = fileURLToPath(new URL('../../dist/src/runner/main.js', import.meta.url));
+  if (existsSync(built)) return built;
+  throw new RingError('engine_missing', `the runner program is missing (looked at ${beside} and ${built}): run "npm run build"`);
+}
+
+interface Waiter {
+  readonly matches: (message: FromRunner) => boolean;
+  readonly resolve: (message: FromRunner) => void;
+  readonly reject: (error: RingError) => void;
+  readonly cancelTimer: () => void;
+}
+
+export class RunnerProcess implements Runner {
+  private readonly child: ChildProcess;
+  private readonly pipe: Duplex;
+  private readonly waiters = new Set<Waiter>();
+  private stderr = '';
+  private endRequested = false;
+  private hasEnded = false;
+  private nextCall = 1;
+  private stepTimer: NodeJS.Timeout | null = null;
+  private stepsUnderWay = 0;
+  private fatal: RingError | null = null;
+
+  constructor(private readonly what: string, private readonly log: Log, private readonly events: RunnerEvents) {
+    this.child = spawn(process.execPath, ['--no-warnings', runnerProgram()], {
+      stdio: ['ignore', 'ignore', 'pipe', 'pipe'],
+      env: { ...process.env },
+    });
+    const pipe = this.child.stdio[3];
+    if (!(pipe instanceof Duplex)) throw new RingError('io_failed', `${what}: no pipe to the child process`);
+    this.pipe = pipe;
+    const decoder = new FrameDecoder(MAX_PIPE_FRAME_BYTES);
+    this.pipe.on('data', (chunk: Buffer) => {
+      try {
+        for (const frame of decoder.push(chunk)) this.receive(frame);
+      } catch (error) {
+        this.fail(error instanceof RingError ? error : new RingError('bad_frame', `${what} sent a malformed frame`, {}, { cause: error }));
+      }
+    });
+    // A broken pipe is reported by the exit that follows.
+    this.pipe.on('error', (error) => this.log.debug('the pipe to a runner broke', { runner: what, error: error.message }));
+    this.child.stderr?.setEncoding('utf8');
+    this.child.stderr?.on('data', (text: string) => {
+      this.stderr = (this.stderr + text).slice(-STDERR_KEPT_BYTES);
+    });
+    this.child.on('error', (error) => this.onEnd(null, null, error));
+    // `close` comes after stderr was read to its end, so the last words are complete.
+    this.child.on('close', (exitCode, signal) => this.onEnd(exitCode, signal, null));
+  }
+
+  get pid(): number | null {
+    return this.child.pid ?? null;
+  }
+
+  /** Loads and warms up a stage. Rejects with what the engine said. */
+  async loadStage(options: StageOptions, stageBytes: number): Promise<LoadedStage> {
+    const deadlineMs = LOAD_DEADLINE_FLOOR_MS + stageBytes / SLOWEST_DISK_BYTES_PER_MS;
+    const message = await this.ask({ kind: 'load_stage', options }, (answer) => answer.kind === 'loaded', deadlineMs, 'loading the stage');
+    if (message.kind !== 'loaded') throw new RingError('internal', `${this.what} answered ${message.kind} to a load`);
+    return message.stage;
+  }
+
+  async loadVocabulary(headerFile: string): Promise<VocabularyTable> {
+    const message = await this.ask({ kind: 'load_vocabulary', headerFile }, (answer) => answer.kind === 'vocabulary', VOCABULARY_DEADLINE_MS, 'loading the vocabulary');
+    if (message.kind !== 'vocabulary') throw new RingError('internal', `${this.what} answered ${message.kind} to a vocabulary load`);
+    return message.table;
+  }
+
+  async tokenize(text: string, options: { readonly addSpecial: boolean; readonly parseSpecial: boolean }): Promise<readonly number[]> {
+    const call = this.nextCall;
+    this.nextCall += 1;
+    const message = await this.ask({ kind: 'tokenize', call, text, ...options }, (answer) => answer.kind === 'tokenized' && answer.call === call, TOKENIZE_DEADLINE_MS, 'tokenizing', call);
+    if (message.kind !== 'tokenized') throw new RingError('internal', `${this.what} answered ${message.kind} to a tokenize call`);
+    return message.tokens;
+  }
+
+  /** Devices that the engine package of `backend` finds. Empty when the package is not installed or finds none. */
+  async probeDevices(backend: Device['backend']): Promise<EngineInventory> {
+    const message = await this.ask({ kind: 'probe_devices', backend }, (answer) => answer.kind === 'devices', PROBE_DEADLINE_MS, 'looking for devices');
+    if (message.kind !== 'devices') throw new RingError('internal', `${this.what} answered ${message.kind} to a device probe`);
+    return message.inventory;
+  }
+
+  /** Forgets every sequence; the weights stay. */
+  async reset(): Promise<void> {
+    await this.ask({ kind: 'reset' }, (answer) => answer.kind === 'was_reset', STEP_DEADLINE_MS, 'resetting');
+  }
+
+  /** Sends an activation frame's body. False when the pipe's buffer is full: wait for `drained`. */
+  step(body: Uint8Array): boolean {
+    if (this.hasEnded) return true;
+    this.stepsUnderWay += 1;
+    this.armStepTimer();
+    return this.write(PIPE_ACTIVATION, body);
+  }
+
+  /** Resolves when the pipe takes more, or the runner has ended. */
+  async drained(): Promise<void> {
+    if (!this.pipe.writableNeedDrain || this.hasEnded) return;
+    await new Promise<void>((resolve) => {
+      const done = (): void => {
+        this.pipe.off('drain', done);
+        this.pipe.off('close', done);
+        resolve();
+      };
+      this.pipe.once('drain', done);
+      this.pipe.once('close', done);
+    });
+  }
+
+  /** Ends the child: politely, then by force. Resolves when it is reaped. */
+  async end(): Promise<void> {
+    this.endRequested = true;
+    if (this.hasEnded) return;
+    const closed = new Promise<void>((resolve) => this.child.once('close', () => resolve()));
+    this.pipe.end();
+    this.child.kill('SIGTERM');
+    const timer = setTimeout(() => this.child.kill('SIGKILL'), KILL_GRACE_MS);
+    await closed;
+    clearTimeout(timer);
+  }
+
+  private ask(message: ToRunner, matches: Waiter['matches'], deadlineMs: number, doing: string, call = 0): Promise<FromRunner> {
+    if (this.hasEnded) return Promise.reject(this.fatal ?? new RingError('runner_died', `${this.what} has ended`));
+    return new Promise((resolve, reject) => {
+      const timer = setTimeout(() => {
+        this.waiters.delete(waiter);
+        const error = new RingError('timeout', `${this.what}: ${doing} took longer than ${Math.round(deadlineMs / 1000)} s`);
+        reject(error);
+        this.fail(error);
+      }, deadlineMs);
+      const waiter: Waiter = {
+        // A failure of the whole runner answers whoever waits; a failed call only its caller.
+        matches: (answer) => matches(answer) || (answer.kind === 'failed' && answer.step === 0 && answer.call === call),
+        resolve,
+        reject,
+        cancelTimer: () => clearTimeout(timer),
+      };
+      this.waiters.add(waiter);
+      this.write(PIPE_CONTROL, encodeToRunner(message));
+    });
+  }
+
+  private write(kind: number, body: Uint8Array): boolean {
+    if (this.pipe.destroyed || this.pipe.writableEnded) return true;
+    this.pipe.cork();
+    let more = true;
+    for (const part of encodeFrame([Uint8Array.of(kind), body])) more = this.pipe.write(part);
+    this.pipe.uncork();
+    return more;
+  }
+
+  private receive(frame: Uint8Array): void {
+    const body = frame.subarray(1);
+    if (frame[0] === PIPE_ACTIVATION) {
+      this.stepsUnderWay = Math.max(0, this.stepsUnderWay - 1);
+      this.armStepTimer();
+      this.events.activation(body);
+      return;
+    }
+    const message = decodeFromRunner(body);
+    if (message.kind === 'resident') {
+      this.events.resident(message.bytes);
+      return;
+    }
+    for (const waiter of this.waiters) {
+      if (!waiter.matches(message)) continue;
+      this.waiters.delete(waiter);
+      waiter.cancelTimer();
+      if (message.kind === 'failed') waiter.reject(new RingError(message.code, message.message));
+      else waiter.resolve(message);
+      return;
+    }
+    if (message.kind === 'failed') {
+      this.stepsUnderWay = Math.max(0, this.stepsUnderWay - 1);
+      this.armStepTimer();
+      this.events.stepFailed(message.step, new RingError(message.code, message.message));
+    }
+  }
+
+  /** The deadline is for progress: it starts again whenever a step comes back. */
+  private armStepTimer(): void {
+    if (this.stepTimer !== null) clearTimeout(this.stepTimer);
+    this.stepTimer = null;
+    if (this.stepsUnderWay === 0) return;
+    this.stepTimer = setTimeout(() => {
+      this.fail(new RingError('timeout', `${this.what}: no step finished within ${STEP_DEADLINE_MS / 1000} s`));
+    }, STEP_DEADLINE_MS);
+    this.stepTimer.unref();
+  }
+
+  /** Gives up on the child for a reason of our own. */
+  private fail(error: RingError): void {
+    if (this.hasEnded) return;
+    this.fatal ??= error;
+    this.child.kill('SIGKILL');
+  }
+
+  private onEnd(exitCode: number | null, signal: string | null, spawnError: Error | null): void {
+    if (this.hasEnded) return;
+    this.hasEnded = true;
+    if (this.stepTimer !== null) clearTimeout(this.stepTimer);
+    this.pipe.destroy();
+    const error = this.endRequested
+      ? null
+      : this.fatal ?? (spawnError === null
+        ? describeDeath(this.what, { exitCode, signal, stderr: this.stderr })
+        : new RingError('runner_died', `${this.what} could not be started: ${spawnError.message}`, {}, { cause: spawnError }));
+    this.fatal ??= error;
+    for (const waiter of this.waiters) {
+      waiter.cancelTimer();
+      waiter.reject(error ?? new RingError('cancelled', `${this.what} was ended`));
+    }
+    this.waiters.clear();
+    this.events.ended(error);
+  }
+}
+
+/** Starts runners as child processes of this one. */
+export function createRunnerLauncher(log: Log): RunnerLauncher {
+  return { launch: (what, events) => new RunnerProcess(what, log, events) };
+}
