@@ -1,0 +1,139 @@
+/**
+ * The head's part of a plan: takes requests from origins, lets the scheduler cut them into steps, and sends those into
+ * the ring through its own stage. One per active plan whose first stage is on this node.
+ */
+import { HeadScheduler } from '../core/batching.js';
+import type { BatchingCounters } from '../core/batching.js';
+import type { ControlMessage, GenerateMessage } from '../core/messages.js';
+import type { NodeId, Plan } from '../core/types.js';
+import type { Clock, Log } from '../ports.js';
+import { encodeActivation } from '../wire/activation-codec.js';
+import type { ActivationHeader } from '../wire/activation-codec.js';
+import { BATCH_TOKENS } from './local-stage.js';
+
+/** Longest list of tokens that a request may bring, whatever the context. */
+const MAX_LOGIT_BIAS = 4_096;
+/** Weight of the newest sample in the running averages of hop figures. */
+const HOP_SMOOTHING = 0.05;
+
+export interface HeadPorts {
+  readonly clock: Clock;
+  readonly log: Log;
+  send(to: NodeId, message: ControlMessage): void;
+  enter(body: Uint8Array): void;
+}
+
+/** Measured on decode steps while one step was in flight. */
+export interface HopFigures {
+  /** Time of a step around the ring that no runner computed, per edge, in microseconds (running average). */
+  readonly overheadMicros: number;
+  readonly computeMicros: number;
+  readonly samples: number;
+}
+
+export class Head {
+  private readonly scheduler: HeadScheduler;
+  private readonly sentAt = new Map<number, { readonly atMs: number; readonly alone: boolean }>();
+  private overheadMicros = 0;
+  private computeMicros = 0;
+  private samples = 0;
+  private closed = false;
+
+  constructor(readonly plan: Plan, private readonly vocabularySize: number, private readonly ports: HeadPorts) {
+    this.scheduler = new HeadScheduler({
+      slots: plan.slots,
+      contextTokens: plan.contextTokens,
+      batchTokens: BATCH_TOKENS,
+      stages: plan.stages.length,
+    });
+  }
+
+  generate(from: NodeId, message: GenerateMessage): void {
+    const problem = this.problemOf(message);
+    const result = problem !== null
+      ? { kind: 'refused' as const, code: 'bad_request' as const, message: problem }
+      : this.scheduler.admit({
+        requestId: message.requestId,
+        origin: from,
+        promptTokens: message.promptTokens,
+        emittedTokens: message.emittedTokens,
+        sampling: message.sampling,
+        maxTokens: message.maxTokens,
+      });
+    if (result.kind === 'refused') {
+      this.ports.send(from, { kind: 'refused', requestId: message.requestId, planId: this.plan.planId, code: result.code, message: result.message });
+      return;
+    }
+    this.pump();
+  }
+
+  cancel(requestId: string): void {
+    if (this.scheduler.cancel(requestId)) this.pump();
+  }
+
+  /** A step came around. */
+  stepReturned(header: ActivationHeader): void {
+    const nowMs = this.ports.clock.now();
+    this.measure(header, nowMs);
+    for (const done of this.scheduler.complete(header.step, header.sampled, nowMs)) {
+      this.ports.send(done.origin, { kind: 'finished', requestId: done.requestId, planId: this.plan.planId, reason: done.reason, tokens: done.tokens });
+    }
+    this.pump();
+  }
+
+  counters(): BatchingCounters {
+    return this.scheduler.counters();
+  }
+
+  hops(): HopFigures {
+    return { overheadMicros: Math.round(this.overheadMicros), computeMicros: Math.round(this.computeMicros), samples: this.samples };
+  }
+
+  /** The plan is over: every origin hears it and may submit again under the next plan. */
+  close(reason: string): void {
+    if (this.closed) return;
+    this.closed = true;
+    for (const request of this.scheduler.unfinished()) {
+      this.ports.send(request.origin, { kind: 'refused', requestId: request.requestId, planId: this.plan.planId, code: 'wrong_plan', message: reason });
+    }
+  }
+
+  private problemOf(message: GenerateMessage): string | null {
+    const outside = (token: number): boolean => token < 0 || token >= this.vocabularySize;
+    if (message.promptTokens.some(outside) || message.emittedTokens.some(outside)) return `a token id is outside the vocabulary of ${this.vocabularySize}`;
+    if (message.sampling.logitBias.length > MAX_LOGIT_BIAS) return `logit_bias has more than ${MAX_LOGIT_BIAS} entries`;
+    if (message.sampling.logitBias.some(([token]) => outside(token))) return `logit_bias names a token outside the vocabulary of ${this.vocabularySize}`;
+    if (message.maxTokens < 1) return 'max_tokens must be at least 1';
+    return null;
+  }
+
+  private pump(): void {
+    if (this.closed) return;
+    for (let step = this.scheduler.next(this.ports.clock.now()); step !== null; step = this.scheduler.next(this.ports.clock.now())) {
+      const decode = step.slices.length > 0 && step.slices.every((slice) => slice.tokens === 1);
+      this.sentAt.set(step.step, { atMs: this.ports.clock.now(), alone: decode && this.sentAt.size === 0 });
+      this.ports.enter(encodeActivation({
+        planId: this.plan.planId,
+        step: step.step,
+        operations: step.operations,
+        slices: step.slices,
+        tokens: step.tokens,
+        hidden: null,
+        hiddenSize: 0,
+        sampled: [],
+        computeMicros: 0,
+      }));
+    }
+  }
+
+  private measure(header: ActivationHeader, nowMs: number): void {
+    const sent = this.sentAt.get(header.step);
+    this.sentAt.delete(header.step);
+    if (sent === undefined || !sent.alone) return;
+    const overhead = Math.max(0, (nowMs - sent.atMs) * 1000 - header.computeMicros) / this.plan.stages.length;
+    const weight = this.samples === 0 ? 1 : HOP_SMOOTHING;
+    this.overheadMicros += (overhead - this.overheadMicros) * weight;
+    this.computeMicros += (header.computeMicros - this.computeMicros) * weight;
+    this.samples += 1;
+  }
+}

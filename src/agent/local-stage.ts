@@ -1,0 +1,293 @@
+/**
+ * One stage of one plan on this node: its files, its runner, the edges that enter and leave it.
+ *
+ * `fetching` -> `loading` -> `ready`, or `failed` with the reason. Frames of another plan are refused by name. It does
+ * not decide anything: the coordinator's plan says what to be, and a failure is reported, not repaired, here.
+ */
+import { errorCodeOf, errorMessageOf, RingError } from '../core/errors.js';
+import type { NodeId, Plan, StagePlan, StageState, StageStatus } from '../core/types.js';
+import type { Clock, FrameLink, Log, ModelLibrary, Network, RemoteWeights, Runner, StageFiles, StageRole } from '../ports.js';
+import { decodeActivationHeader } from '../wire/activation-codec.js';
+import type { ActivationHeader } from '../wire/activation-codec.js';
+import type { RunnerPool } from './runner-pool.js';
+
+/** Frames that may wait for the next node's link; the head keeps far fewer in flight. */
+const MAX_WAITING_FRAMES = 256;
+const DIAL_RETRY_MS = 150;
+/** How long the next node may take to know the plan. */
+const DIAL_DEADLINE_MS = 20_000;
+/** Tokens in one engine call (n_batch and n_ubatch). */
+export const BATCH_TOKENS = 512;
+
+export interface LocalStageEvents {
+  statusChanged(): void;
+  /** Tail only: results came out of the runner. */
+  sampled(header: ActivationHeader): void;
+  /** Head only: a step came around (or, alone, out of the runner). */
+  stepReturned(header: ActivationHeader): void;
+  /** Head only: the ring is joined up and the runner is loaded. */
+  becameReady(): void;
+}
+
+export interface LocalStageSettings {
+  readonly threads: number;
+}
+
+export interface LocalStagePorts {
+  readonly network: Network;
+  readonly library: ModelLibrary;
+  readonly remote: RemoteWeights;
+  readonly runners: RunnerPool;
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+export class LocalStage {
+  private state: StageState = 'fetching';
+  private progress = 0;
+  private error: { code: string; message: string } | null = null;
+  private residentBytes = 0;
+  private fetchedBytes = 0;
+  private runner: Runner | null = null;
+  private outbound: FrameLink | null = null;
+  private inbound: FrameLink | null = null;
+  private readonly waiting: Uint8Array[] = [];
+  private sending = false;
+  private stopped = false;
+  private readonly abort = new AbortController();
+  /** Token ids that the head accepts are below this. */
+  vocabularySize = 0;
+
+  constructor(
+    readonly plan: Plan,
+    readonly stage: StagePlan,
+    private readonly settings: LocalStageSettings,
+    private readonly ports: LocalStagePorts,
+    private readonly events: LocalStageEvents,
+  ) {}
+
+  get isHead(): boolean {
+    return this.stage.rank === 0;
+  }
+
+  get isTail(): boolean {
+    return this.stage.rank === this.plan.stages.length - 1;
+  }
+
+  get isReady(): boolean {
+    return this.state === 'ready' && (this.plan.stages.length === 1 || this.outbound !== null);
+  }
+
+  status(): StageStatus {
+    return {
+      planId: this.plan.planId,
+      rank: this.stage.rank,
+      state: this.state,
+      progress: this.progress,
+      error: this.error,
+      residentBytes: this.residentBytes,
+      fetchedBytes: this.fetchedBytes,
+    };
+  }
+
+  /** Fetches, loads, joins up. Never throws: a failure becomes the status. */
+  async start(): Promise<void> {
+    try {
+      const files = await this.prepareFiles();
+      if (this.stopped) return;
+      this.setState('loading');
+      await this.load(files);
+      if (this.stopped) return;
+      this.setState('ready');
+      if (this.plan.stages.length > 1) await this.dialNext();
+      if (!this.stopped && this.isHead) this.events.becameReady();
+    } catch (error) {
+      if (!this.stopped) this.fail(error);
+    }
+  }
+
+  /** The edge that enters this stage. A second one replaces a dead first one. */
+  acceptLink(from: NodeId, link: FrameLink): void {
+    const expected = this.plan.stages[(this.stage.rank + this.plan.stages.length - 1) % this.plan.stages.length];
+    if (expected === undefined || expected.nodeId !== from || this.stopped) {
+      link.close(new RingError('wrong_plan', `node ${from} is not the previous stage of plan ${this.plan.planId}`));
+      return;
+    }
+    this.inbound?.close();
+    this.inbound = link;
+    void this.pumpInbound(link);
+  }
+
+  /** Head only: a step from the scheduler. */
+  enter(body: Uint8Array): void {
+    this.runner?.step(body);
+  }
+
+  /** Ends the edges and gives the runner back. */
+  async stop(reason: string): Promise<void> {
+    if (this.stopped) return;
+    this.stopped = true;
+    this.abort.abort(new RingError('cancelled', reason));
+    this.inbound?.close();
+    this.outbound?.close();
+    this.waiting.length = 0;
+    this.runner = null;
+    await this.ports.runners.release(this.plan, this.stage);
+  }
+
+  private async prepareFiles(): Promise<StageFiles> {
+    const before = this.ports.network.weightBytesReceived();
+    const files = await this.ports.library.stageFiles({
+      model: this.plan.model,
+      range: this.stage.range,
+      head: this.isHead,
+      tail: this.isTail,
+      signal: this.abort.signal,
+      onProgress: (fraction) => {
+        this.progress = fraction;
+        this.fetchedBytes = this.ports.network.weightBytesReceived() - before;
+      },
+    }, this.ports.remote);
+    this.fetchedBytes = this.ports.network.weightBytesReceived() - before;
+    this.progress = 1;
+    return files;
+  }
+
+  private async load(files: StageFiles): Promise<void> {
+    const stages = this.plan.stages.length;
+    const role: StageRole = stages === 1 ? 'whole' : this.isHead ? 'head' : this.isTail ? 'tail' : 'middle';
+    const { runner, loaded } = await this.ports.runners.acquire(this.plan, this.stage, {
+      role,
+      stageFile: files.stageFile,
+      embedding: files.embedding,
+      ...(this.stage.backend === undefined ? {} : { backend: this.stage.backend }),
+      threads: this.settings.threads,
+      contextTokens: this.plan.contextTokens,
+      slots: this.plan.slots,
+      keyType: this.plan.keyType,
+      valueType: this.plan.valueType,
+      batchTokens: BATCH_TOKENS,
+    }, files.bytes, {
+      activation: (body) => this.fromRunner(body),
+      resident: (bytes) => {
+        this.residentBytes = bytes;
+        this.events.statusChanged();
+      },
+      stepFailed: (step, error) => this.fail(new RingError(error.code, `step ${step} failed: ${error.message}`, {}, { cause: error })),
+      ended: (error) => {
+        if (!this.stopped) this.fail(error ?? new RingError('runner_died', 'the runner ended'));
+      },
+    });
+    this.runner = runner;
+    this.residentBytes = loaded.residentBytes;
+    this.vocabularySize = files.embedding?.rows ?? loaded.vocabularySize;
+  }
+
+  private async dialNext(): Promise<void> {
+    const rank = (this.stage.rank + 1) % this.plan.stages.length;
+    const next = this.plan.stages[rank];
+    if (next === undefined) return;
+    const deadline = this.ports.clock.now() + DIAL_DEADLINE_MS;
+    for (;;) {
+      try {
+        const link = await this.ports.network.openRingLink(next.nodeId, { planId: this.plan.planId, rank });
+        if (this.stopped) {
+          link.close();
+          return;
+        }
+        this.outbound = link;
+        void this.watchOutbound(link, next.nodeId);
+        void this.flush();
+        return;
+      } catch (error) {
+        if (this.stopped) return;
+        if (this.ports.clock.now() > deadline) {
+          throw new RingError('peer_unreachable', `the next stage's node ${next.nodeId} does not take this ring's link: ${errorMessageOf(error)}`, {}, { cause: error });
+        }
+        await new Promise<void>((resolve) => this.ports.clock.after(DIAL_RETRY_MS, resolve));
+      }
+    }
+  }
+
+  /** Nothing comes back on an outbound edge; its end is what we wait for. */
+  private async watchOutbound(link: FrameLink, to: NodeId): Promise<void> {
+    try {
+      for await (const frame of link.frames) this.ports.log.debug('a frame against the ring\'s direction', { bytes: frame.byteLength });
+    } catch (error) {
+      this.ports.log.debug('an outbound edge broke', { to, error: errorMessageOf(error) });
+    }
+    if (!this.stopped && this.outbound === link) this.fail(new RingError('peer_lost', `the link to the next stage's node ${to} broke`));
+  }
+
+  private async pumpInbound(link: FrameLink): Promise<void> {
+    try {
+      for await (const frame of link.frames) {
+        if (this.stopped) return;
+        await this.fromLink(frame);
+      }
+      if (!this.stopped && this.inbound === link) this.fail(new RingError('peer_lost', 'the link from the previous stage ended'));
+    } catch (error) {
+      if (!this.stopped && this.inbound === link) this.fail(error);
+    }
+  }
+
+  private async fromLink(body: Uint8Array): Promise<void> {
+    const header = decodeActivationHeader(body);
+    if (header.planId !== this.plan.planId) {
+      throw new RingError('wrong_plan', `a frame of plan ${header.planId} arrived on a link of plan ${this.plan.planId}`);
+    }
+    if (this.isHead) {
+      this.events.stepReturned(header);
+      return;
+    }
+    if (this.runner === null) throw new RingError('not_ready', `a frame arrived while stage ${this.stage.rank} was ${this.state}`);
+    // The link is read no further until the pipe has room: back-pressure reaches the head.
+    if (!this.runner.step(body)) await this.runner.drained();
+  }
+
+  private fromRunner(body: Uint8Array): void {
+    if (this.stopped) return;
+    try {
+      if (this.isTail) {
+        const header = decodeActivationHeader(body);
+        this.events.sampled(header);
+        if (this.plan.stages.length === 1) {
+          this.events.stepReturned(header);
+          return;
+        }
+      }
+      if (this.waiting.length >= MAX_WAITING_FRAMES) throw new RingError('queue_full', `${MAX_WAITING_FRAMES} frames wait for the next stage's node`);
+      this.waiting.push(body);
+      void this.flush();
+    } catch (error) {
+      this.fail(error);
+    }
+  }
+
+  private async flush(): Promise<void> {
+    const link = this.outbound;
+    if (this.sending || link === null) return;
+    this.sending = true;
+    try {
+      for (let frame = this.waiting.shift(); frame !== undefined; frame = this.waiting.shift()) await link.send(frame);
+    } catch (error) {
+      if (!this.stopped) this.fail(error);
+    } finally {
+      this.sending = false;
+    }
+  }
+
+  private setState(state: StageState): void {
+    this.state = state;
+    this.events.statusChanged();
+  }
+
+  private fail(error: unknown): void {
+    if (this.state === 'failed') return;
+    this.error = { code: errorCodeOf(error), message: errorMessageOf(error) };
+    this.ports.log.warn('a stage failed', { plan: this.plan.planId, rank: this.stage.rank, code: this.error.code, error: this.error.message });
+    this.inbound?.close();
+    this.outbound?.close();
+    this.setState('failed');
+  }
+}

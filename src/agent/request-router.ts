@@ -1,0 +1,268 @@
+/**
+ * The origin's part of a request: text in, tokens to the head, tokens from the tail, text out.
+ *
+ * The router keeps the prompt and everything that was drawn. A plan may end under a request; it then waits for the next
+ * active plan of the instance and submits again with what it has, so the caller's stream goes on. Tokens are taken once
+ * each, in order, by their index in the answer.
+ */
+import { RingError } from '../core/errors.js';
+import type { ControlMessage, FinishReason } from '../core/messages.js';
+import { StopSequence } from '../core/stop-sequence.js';
+import { TextStream } from '../core/text-stream.js';
+import type { HeldModel, Instance, NodeId, Plan } from '../core/types.js';
+import type { Clock, Log } from '../ports.js';
+import type { CompletionEvent, CompletionTask } from './service.js';
+import type { Vocabularies } from './vocabularies.js';
+import { orAborted } from './vocabularies.js';
+
+/** Longest silence of a running request: a long prefill on a slow ring is well below it. */
+const TOKEN_DEADLINE_MS = 300_000;
+/** Longest wait for a new plan after one ended under a request. */
+const REPLAN_DEADLINE_MS = 120_000;
+/** A head that has not heard yet that its plan is active answers `not_ready`: ask again after this. */
+const RETRY_MS = 50;
+/** Loading a model for a request that named it. */
+const LOAD_DEADLINE_MS = 30 * 60_000;
+
+export interface RouterPorts {
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly nodeId: NodeId;
+  readonly vocabularies: Vocabularies;
+  send(to: NodeId, message: ControlMessage): boolean;
+  /** Throws `unknown_model`. */
+  resolveModel(reference: string): Promise<HeldModel>;
+  /** The instance that serves the model, loaded if need be. */
+  ensureInstance(model: HeldModel, signal: AbortSignal): Promise<Instance>;
+  instance(instanceId: string): Instance | null;
+  randomId(): string;
+}
+
+type Arrival =
+  | { readonly kind: 'token'; readonly index: number; readonly token: number; readonly endOfGeneration: boolean }
+  | { readonly kind: 'finished'; readonly planId: string; readonly reason: FinishReason; readonly tokens: number }
+  | { readonly kind: 'refused'; readonly planId: string; readonly error: RingError };
+
+/** One request that waits for its tokens. */
+interface Pending {
+  readonly requestId: string;
+  readonly arrivals: Arrival[];
+  wake: () => void;
+}
+
+export class RequestRouter {
+  private readonly pending = new Map<string, Pending>();
+
+  constructor(private readonly ports: RouterPorts) {}
+
+  get size(): number {
+    return this.pending.size;
+  }
+
+  /** Messages of tails and heads about our requests. */
+  receive(message: Extract<ControlMessage, { kind: 'token' | 'finished' | 'refused' }>): void {
+    const pending = this.pending.get(message.requestId);
+    if (pending === undefined) return;
+    switch (message.kind) {
+      case 'token':
+        pending.arrivals.push({ kind: 'token', index: message.index, token: message.token, endOfGeneration: message.endOfGeneration });
+        break;
+      case 'finished':
+        pending.arrivals.push({ kind: 'finished', planId: message.planId, reason: message.reason, tokens: message.tokens });
+        break;
+      case 'refused':
+        pending.arrivals.push({ kind: 'refused', planId: message.planId, error: new RingError(message.code, message.message) });
+        break;
+    }
+    pending.wake();
+  }
+
+  /** Plans or peers changed: requests under way look whether theirs still stands. */
+  clusterChanged(): void {
+    for (const pending of this.pending.values()) pending.wake();
+  }
+
+  async *complete(task: CompletionTask, signal: AbortSignal): AsyncGenerator<CompletionEvent> {
+    const startedMs = this.ports.clock.now();
+    const model = await this.ports.resolveModel(task.model);
+    const promptTokens = await this.tokenize(model, task, signal);
+    if (promptTokens.length === 0) throw new RingError('bad_request', 'the prompt is empty: give at least one token');
+    const loadSignal = AbortSignal.any([signal, AbortSignal.timeout(LOAD_DEADLINE_MS)]);
+    const instance = await this.ports.ensureInstance(model, loadSignal);
+    const table = await this.ports.vocabularies.table(model, signal);
+    const contextTokens = instance.plan?.contextTokens ?? 0;
+    if (promptTokens.length >= contextTokens) {
+      throw new RingError('context_too_long', `the prompt has ${promptTokens.length} tokens, and the context of ${model.name} is ${contextTokens} tokens here: shorten it, or start with a larger --ctx`, { promptTokens: promptTokens.length, contextTokens });
+    }
+    const maxTokens = Math.min(task.maxTokens ?? Number.MAX_SAFE_INTEGER, contextTokens - promptTokens.length);
+    yield { kind: 'started', model: model.name, promptTokens: promptTokens.length };
+
+    const text = new TextStream();
+    const stop = new StopSequence(task.stop);
+    const drawn: number[] = [];
+    let firstTokenMs = 0;
+    let reason: FinishReason | null = null;
+    const answer = this.tokens(instance.instanceId, promptTokens, drawn, task, maxTokens, signal);
+    for await (const arrival of answer) {
+      if (firstTokenMs === 0) firstTokenMs = this.ports.clock.now();
+      if (arrival.kind === 'end') {
+        reason = arrival.reason;
+        break;
+      }
+      const piece = arrival.endOfGeneration && !task.sampling.ignoreEos ? new Uint8Array() : table.pieces[arrival.token] ?? new Uint8Array();
+      const matched = stop.push(text.push(piece));
+      yield { kind: 'text', text: matched.text, tokens: [arrival.token] };
+      if (matched.stopped) {
+        reason = 'stop';
+        break;
+      }
+    }
+    if (reason === null) throw new RingError('internal', 'the answer ended without a reason');
+    if (!stop.stopped) {
+      const last = stop.push(text.end());
+      const rest = last.text + (last.stopped ? '' : stop.end());
+      if (rest !== '') yield { kind: 'text', text: rest, tokens: [] };
+    }
+    const endMs = this.ports.clock.now();
+    const decodeMs = endMs - firstTokenMs;
+    yield {
+      kind: 'finished',
+      reason,
+      promptTokens: promptTokens.length,
+      completionTokens: drawn.length,
+      timings: {
+        firstTokenMs: firstTokenMs - startedMs,
+        totalMs: endMs - startedMs,
+        decodeTokensPerSecond: drawn.length > 1 && decodeMs > 0 ? ((drawn.length - 1) * 1000) / decodeMs : 0,
+      },
+    };
+  }
+
+  private async tokenize(model: HeldModel, task: CompletionTask, signal: AbortSignal): Promise<readonly number[]> {
+    switch (task.prompt.kind) {
+      case 'text': return this.ports.vocabularies.tokenizeText(model, task.prompt.text, signal);
+      case 'chat': return this.ports.vocabularies.tokenizeChat(model, { messages: task.prompt.messages }, signal);
+      case 'tokens': {
+        const { tokens } = task.prompt;
+        const size = (await this.ports.vocabularies.table(model, signal)).pieces.length;
+        const bad = tokens.find((token) => !Number.isInteger(token) || token < 0 || token >= size);
+        if (bad !== undefined) throw new RingError('bad_request', `token ${bad} is outside the vocabulary of ${model.name} (${size} tokens)`);
+        return tokens;
+      }
+    }
+  }
+
+  /** Tokens of the answer, each once and in order, over as many plans as it takes. Appends to `drawn`. */
+  private async *tokens(
+    instanceId: string,
+    promptTokens: readonly number[],
+    drawn: number[],
+    task: CompletionTask,
+    maxTokens: number,
+    signal: AbortSignal,
+  ): AsyncGenerator<{ kind: 'token'; token: number; endOfGeneration: boolean } | { kind: 'end'; reason: FinishReason }> {
+    const requestId = this.ports.randomId();
+    const pending: Pending = { requestId, arrivals: [], wake: () => undefined };
+    this.pending.set(requestId, pending);
+    let plan: Plan | null = null;
+    /** Tokens that the answer has in all, once the head says so. */
+    let end: { reason: FinishReason; tokens: number } | null = null;
+    try {
+      for (;;) {
+        if (plan === null) {
+          plan = await this.activePlan(instanceId, pending, signal);
+          end = null;
+          this.submit(plan, requestId, promptTokens, drawn, task, maxTokens);
+        }
+        const arrival = pending.arrivals.shift();
+        if (arrival === undefined) {
+          if (end !== null && drawn.length >= end.tokens) {
+            yield { kind: 'end', reason: end.reason };
+            return;
+          }
+          if (this.isGone(instanceId, plan)) {
+            this.ports.log.info('the plan under a request ended; it goes on with the next one', { requestId, plan: plan.planId, tokens: drawn.length });
+            plan = null;
+            continue;
+          }
+          await this.wait(pending, TOKEN_DEADLINE_MS, signal, 'no token came from the ring');
+          continue;
+        }
+        switch (arrival.kind) {
+          case 'token':
+            // An old plan's tail may still deliver: the same index is the same token, and it is taken once.
+            if (arrival.index !== drawn.length) break;
+            drawn.push(arrival.token);
+            yield { kind: 'token', token: arrival.token, endOfGeneration: arrival.endOfGeneration };
+            break;
+          case 'finished':
+            if (arrival.planId === plan.planId) end = { reason: arrival.reason, tokens: arrival.tokens };
+            break;
+          case 'refused':
+            if (arrival.planId !== plan.planId) break;
+            if (arrival.error.code !== 'not_ready' && arrival.error.code !== 'wrong_plan') throw arrival.error;
+            await this.pause(RETRY_MS, signal);
+            plan = null;
+            break;
+        }
+      }
+    } finally {
+      this.pending.delete(requestId);
+      // Whatever ended this (done, stop sequence, client gone, error), the head may still draw for it.
+      const head = plan?.stages[0];
+      if (head !== undefined && end === null) this.ports.send(head.nodeId, { kind: 'cancel', requestId });
+    }
+  }
+
+  private submit(plan: Plan, requestId: string, promptTokens: readonly number[], drawn: readonly number[], task: CompletionTask, maxTokens: number): void {
+    const head = plan.stages[0];
+    if (head === undefined) throw new RingError('internal', `plan ${plan.planId} has no stage`);
+    this.ports.send(head.nodeId, {
+      kind: 'generate',
+      requestId,
+      planId: plan.planId,
+      promptTokens,
+      emittedTokens: [...drawn],
+      sampling: task.sampling,
+      maxTokens,
+    });
+  }
+
+  /** The instance's plan as soon as it is active. */
+  private async activePlan(instanceId: string, pending: Pending, signal: AbortSignal): Promise<Plan> {
+    const deadline = this.ports.clock.now() + REPLAN_DEADLINE_MS;
+    for (;;) {
+      const instance = this.ports.instance(instanceId);
+      if (instance === null) throw new RingError('not_ready', 'the model was unloaded while the request ran');
+      if (instance.state === 'active' && instance.plan !== null) return instance.plan;
+      if (instance.state === 'failed') throw new RingError('no_placement', `the model cannot be served: ${instance.reason}`);
+      const leftMs = deadline - this.ports.clock.now();
+      if (leftMs <= 0) throw new RingError('timeout', `the ring was not ready again within ${REPLAN_DEADLINE_MS / 1000} s`);
+      await this.wait(pending, leftMs, signal, 'the ring was not ready again');
+    }
+  }
+
+  private isGone(instanceId: string, plan: Plan): boolean {
+    const instance = this.ports.instance(instanceId);
+    return instance === null || instance.state !== 'active' || instance.plan?.planId !== plan.planId;
+  }
+
+  /** Until something arrives or changes. */
+  private async wait(pending: Pending, deadlineMs: number, signal: AbortSignal, late: string): Promise<void> {
+    let cancel: () => void = () => undefined;
+    const woken = new Promise<void>((resolve, reject) => {
+      pending.wake = resolve;
+      cancel = this.ports.clock.after(deadlineMs, () => reject(new RingError('timeout', `${late} within ${Math.round(deadlineMs / 1000)} s`)));
+    });
+    try {
+      await orAborted(woken, signal);
+    } finally {
+      cancel();
+      pending.wake = () => undefined;
+    }
+  }
+
+  private async pause(delayMs: number, signal: AbortSignal): Promise<void> {
+    await orAborted(new Promise<void>((resolve) => this.ports.clock.after(delayMs, resolve)), signal);
+  }
+}

@@ -1,0 +1,114 @@
+/**
+ * Text to tokens for every model that this node answers for: a child process and a table of pieces per model.
+ *
+ * The table is loaded once, so that turning tokens into text costs no round trip. A vocabulary that nobody used for a
+ * while is given up. Nothing here blocks the agent's thread.
+ */
+import { RingError } from '../core/errors.js';
+import type { HeldModel } from '../core/types.js';
+import type { ChatPrompt, Clock, Log, ModelLibrary, RemoteWeights, Runner, RunnerLauncher, VocabularyTable } from '../ports.js';
+
+const KEEP_UNUSED_MS = 10 * 60_000;
+
+interface Entry {
+  readonly runner: Runner;
+  readonly table: VocabularyTable;
+  cancelEnd: () => void;
+}
+
+export class Vocabularies {
+  private readonly entries = new Map<string, Promise<Entry>>();
+  private stopped = false;
+
+  constructor(
+    private readonly library: ModelLibrary,
+    private readonly remote: RemoteWeights,
+    private readonly launcher: RunnerLauncher,
+    private readonly clock: Clock,
+    private readonly log: Log,
+  ) {}
+
+  async table(model: HeldModel, signal: AbortSignal): Promise<VocabularyTable> {
+    return (await this.entry(model, signal)).table;
+  }
+
+  async tokenizeText(model: HeldModel, text: string, signal: AbortSignal): Promise<readonly number[]> {
+    const entry = await this.entry(model, signal);
+    return entry.runner.tokenize(text, { addSpecial: true, parseSpecial: false });
+  }
+
+  /** The chat through the model's template, as tokens. A template that writes its own BOS does not get a second one. */
+  async tokenizeChat(model: HeldModel, chat: ChatPrompt, signal: AbortSignal): Promise<readonly number[]> {
+    const entry = await this.entry(model, signal);
+    const text = await this.library.renderChat(model, this.remote, chat, signal);
+    const tokens = await entry.runner.tokenize(text, { addSpecial: true, parseSpecial: true });
+    const { bos } = entry.table;
+    return bos !== null && tokens[0] === bos && tokens[1] === bos ? tokens.slice(1) : tokens;
+  }
+
+  async stop(): Promise<void> {
+    this.stopped = true;
+    const entries = await Promise.allSettled(this.entries.values());
+    await Promise.all(entries.map(async (result) => {
+      if (result.status !== 'fulfilled') return;
+      result.value.cancelEnd();
+      await result.value.runner.end();
+    }));
+  }
+
+  private async entry(model: HeldModel, signal: AbortSignal): Promise<Entry> {
+    if (this.stopped) throw new RingError('cancelled', 'the agent stops');
+    let pending = this.entries.get(model.digest);
+    if (pending === undefined) {
+      // Shared by whoever asks meanwhile, so one caller's abort must not end it.
+      pending = this.open(model);
+      this.entries.set(model.digest, pending);
+      pending.catch(() => this.entries.delete(model.digest));
+    }
+    const entry = await orAborted(pending, signal);
+    entry.cancelEnd();
+    entry.cancelEnd = this.clock.after(KEEP_UNUSED_MS, () => this.giveUp(model.digest, entry));
+    return entry;
+  }
+
+  private async open(model: HeldModel): Promise<Entry> {
+    const headerFile = await this.library.vocabularyFile(model, this.remote, new AbortController().signal);
+    const runner = this.launcher.launch(`the tokenizer of ${model.name}`, {
+      activation: () => undefined,
+      resident: () => undefined,
+      stepFailed: () => undefined,
+      ended: (error) => {
+        this.entries.delete(model.digest);
+        if (error !== null) this.log.warn('a tokenizer ended', { model: model.name, error: error.message });
+      },
+    });
+    try {
+      const table = await runner.loadVocabulary(headerFile);
+      return { runner, table, cancelEnd: () => undefined };
+    } catch (error) {
+      await runner.end();
+      throw error;
+    }
+  }
+
+  private giveUp(digest: string, entry: Entry): void {
+    this.entries.delete(digest);
+    void entry.runner.end();
+  }
+}
+
+/** The value, or the signal's reason as soon as it aborts. */
+export async function orAborted<T>(value: Promise<T>, signal: AbortSignal): Promise<T> {
+  signal.throwIfAborted();
+  let stop: () => void = () => undefined;
+  const aborted = new Promise<never>((_, reject) => {
+    const onAbort = (): void => reject(signal.reason);
+    signal.addEventListener('abort', onAbort, { once: true });
+    stop = () => signal.removeEventListener('abort', onAbort);
+  });
+  try {
+    return await Promise.race([value, aborted]);
+  } finally {
+    stop();
+  }
+}

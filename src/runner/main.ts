@@ -1,0 +1,69 @@
+/**
+ * The child process that runs the engine: reads frames from file descriptor 3, does one thing at a time, answers there.
+ *
+ * One runner holds one stage, or one vocabulary, or probes devices, and knows no plan and no peer. Everything blocks:
+ * that is why it is a process of its own. It ends when the pipe ends, so that a killed agent leaves nothing behind.
+ */
+import { Socket } from 'node:net';
+import { constants, setPriority } from 'node:os';
+import { errorCodeOf, errorMessageOf } from '../core/errors.js';
+import { encodeFrame, FrameDecoder } from '../wire/framing.js';
+import { PIPE_ACTIVATION, PIPE_CONTROL } from '../wire/pipe.js';
+import { decodeToRunner, encodeFromRunner } from '../wire/runner-codec.js';
+import type { FromRunner } from '../wire/runner-codec.js';
+import { RunnerLoop } from './runner-loop.js';
+
+const PIPE_DESCRIPTOR = 3;
+const MAX_FRAME_BYTES = 256 * 1024 * 1024;
+
+const socket = new Socket({ fd: PIPE_DESCRIPTOR, readable: true, writable: true });
+
+function write(kind: number, body: Uint8Array): void {
+  socket.cork();
+  for (const part of encodeFrame([Uint8Array.of(kind), body])) socket.write(part);
+  socket.uncork();
+}
+
+const loop = new RunnerLoop({
+  control: (message: FromRunner) => write(PIPE_CONTROL, encodeFromRunner(message)),
+  activation: (body: Uint8Array) => write(PIPE_ACTIVATION, body),
+});
+
+const decoder = new FrameDecoder(MAX_FRAME_BYTES);
+
+function onFrame(frame: Uint8Array): void {
+  const body = frame.subarray(1);
+  if (frame[0] === PIPE_ACTIVATION) {
+    loop.step(body);
+    return;
+  }
+  const message = decodeToRunner(body);
+  const call = message.kind === 'tokenize' ? message.call : 0;
+  try {
+    loop.control(message);
+  } catch (error) {
+    write(PIPE_CONTROL, encodeFromRunner({ kind: 'failed', code: errorCodeOf(error), message: errorMessageOf(error), step: 0, call }));
+  }
+}
+
+socket.on('data', (chunk: Buffer) => {
+  try {
+    for (const frame of decoder.push(chunk)) onFrame(frame);
+  } catch (error) {
+    // The agent is our only peer; if its bytes make no sense there is nothing left to answer.
+    process.stderr.write(`the runner cannot read its pipe: ${errorMessageOf(error)}\n`);
+    process.exit(70);
+  }
+});
+socket.on('end', () => process.exit(0));
+socket.on('close', () => process.exit(0));
+socket.on('error', () => process.exit(0));
+// Ctrl-C in a terminal reaches the whole process group; the agent decides when its runners end.
+process.on('SIGINT', () => undefined);
+
+try {
+  // Heartbeats come first: the agent must stay responsive while the engine computes.
+  setPriority(constants.priority.PRIORITY_BELOW_NORMAL);
+} catch {
+  process.stderr.write('the runner keeps normal priority: the system does not allow another\n');
+}

@@ -1,0 +1,141 @@
+/**
+ * What a runner does with each message: load, step, reset, tokenize, probe. Synchronous; knows no descriptors.
+ */
+import { errorCodeOf, errorMessageOf, RingError } from '../core/errors.js';
+import type { Backend } from '../core/types.js';
+import { inventory } from '../engine/devices.js';
+import { openStage } from '../engine/stage.js';
+import { openVocabulary } from '../engine/vocabulary.js';
+import type { StageEngine, StageOptions, Vocabulary } from '../ports.js';
+import { decodeActivation, encodeActivation } from '../wire/activation-codec.js';
+import type { FromRunner, ToRunner } from '../wire/runner-codec.js';
+
+export interface RunnerOutput {
+  control(message: FromRunner): void;
+  activation(body: Uint8Array): void;
+}
+
+/** How often the resident size is reported while steps run. */
+const RESIDENT_INTERVAL_MS = 1_000;
+
+export class RunnerLoop {
+  private stage: StageEngine | null = null;
+  private vocabulary: Vocabulary | null = null;
+  private readonly idleResidentBytes = process.memoryUsage.rss();
+  private residentReportedAtMs = 0;
+  private residentBytes = 0;
+
+  constructor(private readonly output: RunnerOutput) {}
+
+  control(message: ToRunner): void {
+    switch (message.kind) {
+      case 'load_stage': return this.loadStage(message.options);
+      case 'load_vocabulary': return this.loadVocabulary(message.headerFile);
+      case 'tokenize': return this.tokenize(message);
+      case 'probe_devices': return this.probe(message.backend);
+      case 'reset':
+        this.stage?.reset();
+        this.output.control({ kind: 'was_reset' });
+        return;
+    }
+  }
+
+  /** Body of an activation frame in, body of the next stage's frame out. */
+  step(body: Uint8Array): void {
+    let step = 0;
+    try {
+      const frame = decodeActivation(body);
+      step = frame.step;
+      if (this.stage === null) throw new RingError('not_ready', 'a step arrived before a stage was loaded');
+      const startedAt = process.hrtime.bigint();
+      this.stage.apply(frame.operations);
+      const result = frame.slices.length === 0
+        ? { hidden: null, sampled: [] }
+        : this.stage.step({ slices: frame.slices, tokens: frame.tokens, hidden: frame.hidden });
+      const computeMicros = Number((process.hrtime.bigint() - startedAt) / 1000n);
+      this.output.activation(encodeActivation({
+        planId: frame.planId,
+        step: frame.step,
+        operations: frame.operations,
+        slices: frame.slices,
+        tokens: null,
+        hidden: result.hidden,
+        hiddenSize: result.hidden === null ? 0 : this.stage.hiddenSize,
+        sampled: result.sampled,
+        computeMicros: frame.computeMicros + computeMicros,
+      }));
+    } catch (error) {
+      this.output.control({ kind: 'failed', code: errorCodeOf(error), message: errorMessageOf(error), step: Math.max(1, step), call: 0 });
+    }
+    this.reportResident(false);
+  }
+
+  private loadStage(options: StageOptions): void {
+    if (this.stage !== null || this.vocabulary !== null) throw new RingError('internal', 'this runner already holds a stage or a vocabulary');
+    this.stage = openStage(options);
+    this.warmUp(this.stage, options);
+    this.reportResident(true);
+    this.output.control({
+      kind: 'loaded',
+      stage: {
+        hiddenSize: this.stage.hiddenSize,
+        layers: this.stage.layers,
+        vocabularySize: this.stage.vocabularySize,
+        residentBytes: this.residentBytes,
+      },
+    });
+  }
+
+  /** One token through the stage: what cannot compute fails here, before a plan relies on it. */
+  private warmUp(stage: StageEngine, options: StageOptions): void {
+    const takesTokens = options.role === 'whole' || options.role === 'head';
+    const sampling = {
+      temperature: 0, topK: 0, topP: 1, minP: 0, seed: 0, repeatPenalty: 1, frequencyPenalty: 0, presencePenalty: 0, ignoreEos: false, logitBias: [],
+    };
+    stage.apply([{ kind: 'open', slot: 0, sequenceId: 'warm-up', sampling, origin: '', promptLength: 1, promptTokens: [], emittedTokens: [] }]);
+    stage.step({
+      slices: [{ slot: 0, position: 0, tokens: 1, sample: true }],
+      tokens: takesTokens ? Int32Array.of(0) : null,
+      hidden: takesTokens ? null : new Float32Array(stage.hiddenSize),
+    });
+    stage.reset();
+  }
+
+  private loadVocabulary(headerFile: string): void {
+    if (this.stage !== null || this.vocabulary !== null) throw new RingError('internal', 'this runner already holds a stage or a vocabulary');
+    const vocabulary = openVocabulary(headerFile);
+    this.vocabulary = vocabulary;
+    const pieces: Uint8Array[] = [];
+    for (let token = 0; token < vocabulary.size; token += 1) pieces.push(vocabulary.piece(token));
+    this.output.control({
+      kind: 'vocabulary',
+      table: {
+        pieces,
+        endOfGeneration: vocabulary.endOfGeneration,
+        bos: vocabulary.bos,
+        eos: vocabulary.eos,
+        addsBos: vocabulary.addsBos,
+      },
+    });
+  }
+
+  private tokenize(message: Extract<ToRunner, { kind: 'tokenize' }>): void {
+    if (this.vocabulary === null) throw new RingError('not_ready', 'no vocabulary is loaded in this runner');
+    const tokens = this.vocabulary.tokenize(message.text, { addSpecial: message.addSpecial, parseSpecial: message.parseSpecial });
+    this.output.control({ kind: 'tokenized', call: message.call, tokens: Array.from(tokens) });
+  }
+
+  private probe(backend: Backend): void {
+    this.output.control({ kind: 'devices', inventory: inventory(backend) });
+  }
+
+  private reportResident(now: boolean): void {
+    const nowMs = performance.now();
+    if (!now && nowMs - this.residentReportedAtMs < RESIDENT_INTERVAL_MS) return;
+    this.residentReportedAtMs = nowMs;
+    const bytes = Math.max(0, process.memoryUsage.rss() - this.idleResidentBytes);
+    if (!now && Math.abs(bytes - this.residentBytes) < this.residentBytes / 100) return;
+    this.residentBytes = bytes;
+    if (!now) this.output.control({ kind: 'resident', bytes });
+  }
+}
