@@ -102,6 +102,7 @@ export class RequestRouter {
     const drawn: number[] = [];
     let firstTokenMs = 0;
     let reason: FinishReason | null = null;
+    let stopped = false;
     const answer = this.tokens(instance.instanceId, promptTokens, drawn, task, maxTokens, signal);
     for await (const arrival of answer) {
       if (firstTokenMs === 0) firstTokenMs = this.ports.clock.now();
@@ -113,12 +114,13 @@ export class RequestRouter {
       const matched = stop.push(text.push(piece));
       yield { kind: 'text', text: matched.text, tokens: [arrival.token] };
       if (matched.stopped) {
+        stopped = true;
         reason = 'stop';
         break;
       }
     }
     if (reason === null) throw new RingError('internal', 'the answer ended without a reason');
-    if (!stop.stopped) {
+    if (!stopped) {
       const last = stop.push(text.end());
       const rest = last.text + (last.stopped ? '' : stop.end());
       if (rest !== '') yield { kind: 'text', text: rest, tokens: [] };

@@ -72,15 +72,16 @@ export class RunnerLoop {
 
   private loadStage(options: StageOptions): void {
     if (this.stage !== null || this.vocabulary !== null) throw new RingError('internal', 'this runner already holds a stage or a vocabulary');
-    this.stage = openStage(options);
-    this.warmUp(this.stage, options);
+    const stage = openStage(options);
+    this.stage = stage;
+    this.warmUp(stage, options);
     this.reportResident(true);
     this.output.control({
       kind: 'loaded',
       stage: {
-        hiddenSize: this.stage.hiddenSize,
-        layers: this.stage.layers,
-        vocabularySize: this.stage.vocabularySize,
+        hiddenSize: stage.hiddenSize,
+        layers: stage.layers,
+        vocabularySize: stage.vocabularySize,
         residentBytes: this.residentBytes,
       },
     });

@@ -1,0 +1,76 @@
+/**
+ * The commands' side of the agent's HTTP API: finds the agent of a state directory and speaks to it on loopback.
+ */
+import { errorMessageOf, RingError } from '../core/errors.js';
+import type { ErrorCode } from '../core/errors.js';
+import type { RunningAgent } from './state-directory.js';
+
+const CALL_DEADLINE_MS = 30_000;
+
+export class AgentClient {
+  constructor(private readonly running: RunningAgent) {}
+
+  async get(path: string): Promise<unknown> {
+    return this.json(await this.call('GET', path, undefined, AbortSignal.timeout(CALL_DEADLINE_MS)));
+  }
+
+  async post(path: string, body: unknown, signal: AbortSignal = AbortSignal.timeout(CALL_DEADLINE_MS)): Promise<unknown> {
+    return this.json(await this.call('POST', path, body, signal));
+  }
+
+  /** Data of the server-sent events of a POST, one JSON value each, until `[DONE]`. */
+  async *stream(path: string, body: unknown, signal: AbortSignal): AsyncGenerator<unknown> {
+    const response = await this.call('POST', path, body, signal);
+    if (response.body === null) throw new RingError('io_failed', 'the agent answered without a body');
+    let rest = '';
+    for await (const chunk of response.body.pipeThrough(new TextDecoderStream())) {
+      rest += chunk;
+      for (let end = rest.indexOf('\n'); end >= 0; end = rest.indexOf('\n')) {
+        const line = rest.slice(0, end).trim();
+        rest = rest.slice(end + 1);
+        if (!line.startsWith('data:')) continue;
+        const data = line.slice('data:'.length).trim();
+        if (data === '[DONE]') return;
+        const value: unknown = JSON.parse(data);
+        const error = errorOf(value);
+        if (error !== null) throw error;
+        yield value;
+      }
+    }
+    throw new RingError('peer_lost', 'the agent ended the answer before it was complete');
+  }
+
+  private async call(method: string, path: string, body: unknown, signal: AbortSignal): Promise<Response> {
+    let response: Response;
+    try {
+      response = await fetch(new URL(path, this.running.apiUrl), {
+        method,
+        signal,
+        headers: {
+          ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+          ...(this.running.apiKey === null ? {} : { authorization: `Bearer ${this.running.apiKey}` }),
+        },
+        ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+      });
+    } catch (error) {
+      if (signal.aborted) throw signal.reason;
+      throw new RingError('peer_unreachable', `the agent (pid ${this.running.pid}) does not answer at ${this.running.apiUrl}: ${errorMessageOf(error)}`, {}, { cause: error });
+    }
+    if (response.ok) return response;
+    const value: unknown = await response.json().catch(() => null);
+    throw errorOf(value) ?? new RingError('internal', `the agent answered ${response.status} to ${method} ${path}`);
+  }
+
+  private async json(response: Response): Promise<unknown> {
+    return response.json();
+  }
+}
+
+function errorOf(value: unknown): RingError | null {
+  if (typeof value !== 'object' || value === null || !('error' in value)) return null;
+  const { error } = value;
+  if (typeof error !== 'object' || error === null || !('message' in error) || typeof error.message !== 'string') return null;
+  const code = 'code' in error && typeof error.code === 'string' ? error.code : 'internal';
+  // Codes come from our own agent; an unknown one (another version's) is only shown.
+  return new RingError(code as ErrorCode, error.message);
+}

@@ -1,0 +1,80 @@
+/**
+ * Where an agent keeps its identity, shards and running record, and how a command finds the agent that runs there.
+ */
+import { mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { homedir, platform } from 'node:os';
+import { join, resolve } from 'node:path';
+import { z } from 'zod';
+import { errorMessageOf, RingError } from '../core/errors.js';
+
+const runningSchema = z.object({ pid: z.number().int().positive(), apiUrl: z.string(), apiKey: z.string().nullable() });
+
+/** What a running agent leaves in its state directory for `agent status`, `run` and `stop`. */
+export type RunningAgent = z.infer<typeof runningSchema>;
+
+const RUNNING_FILE = 'agent.json';
+
+/** The platform's usual place for a program's state. */
+export function defaultStateDirectory(): string {
+  const { XDG_STATE_HOME, LOCALAPPDATA, RING_AGENT_STATE } = process.env;
+  if (RING_AGENT_STATE !== undefined && RING_AGENT_STATE !== '') return resolve(RING_AGENT_STATE);
+  if (platform() === 'darwin') return join(homedir(), 'Library', 'Application Support', 'ring-agent');
+  if (platform() === 'win32') return join(LOCALAPPDATA ?? join(homedir(), 'AppData', 'Local'), 'ring-agent');
+  return join(XDG_STATE_HOME ?? join(homedir(), '.local', 'state'), 'ring-agent');
+}
+
+/** Creates the directory, private to its user. Throws `permission_denied` or `io_failed`. */
+export async function ensureStateDirectory(directory: string): Promise<void> {
+  try {
+    await mkdir(directory, { recursive: true, mode: 0o700 });
+    const probe = join(directory, `.write-test-${process.pid}`);
+    await writeFile(probe, '');
+    await rm(probe, { force: true });
+  } catch (error) {
+    const code = error instanceof Error && 'code' in error ? error.code : '';
+    const denied = code === 'EACCES' || code === 'EPERM' || code === 'EROFS';
+    throw new RingError(denied ? 'permission_denied' : 'io_failed', `the state directory ${directory} cannot be written (${errorMessageOf(error)}): make it writable, or name another with --state-dir`, {}, { cause: error });
+  }
+}
+
+/** Atomic, and readable by its user only: it may hold the API key. */
+export async function writeRunningAgent(directory: string, running: RunningAgent): Promise<void> {
+  const file = join(directory, RUNNING_FILE);
+  await writeFile(`${file}.new`, `${JSON.stringify(running)}\n`, { mode: 0o600 });
+  await rename(`${file}.new`, file);
+}
+
+export async function removeRunningAgent(directory: string): Promise<void> {
+  await rm(join(directory, RUNNING_FILE), { force: true });
+}
+
+/** The agent that runs on this state directory; null when none does. */
+export async function findRunningAgent(directory: string): Promise<RunningAgent | null> {
+  let text: string;
+  try {
+    text = await readFile(join(directory, RUNNING_FILE), 'utf8');
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return null;
+    throw new RingError('permission_denied', `cannot read ${join(directory, RUNNING_FILE)}: ${errorMessageOf(error)}`, {}, { cause: error });
+  }
+  const parsed = runningSchema.safeParse(parseJson(text));
+  if (!parsed.success || !processExists(parsed.data.pid)) return null;
+  return parsed.data;
+}
+
+export function processExists(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch (error) {
+    return error instanceof Error && 'code' in error && error.code === 'EPERM';
+  }
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return null;
+  }
+}

@@ -1,0 +1,103 @@
+/**
+ * This machine as the capabilities record describes it: memory, cores, disk, and the devices that the engine finds.
+ *
+ * Devices are looked for by runners (child processes), once per engine package, because a broken driver may end the
+ * process that looks. Memory is read anew each time.
+ */
+import { createHash } from 'node:crypto';
+import { readFile, statfs } from 'node:fs/promises';
+import { arch, availableParallelism, freemem, hostname, networkInterfaces, platform, totalmem } from 'node:os';
+import { errorMessageOf } from '../core/errors.js';
+import type { Backend, Capabilities, Device } from '../core/types.js';
+import type { Log, Machine, RunnerEvents, RunnerLauncher } from '../ports.js';
+
+export interface MachineSettings {
+  readonly agentVersion: string;
+  readonly protocolMin: number;
+  readonly protocolMax: number;
+  /** `--max-ram`, in bytes. */
+  readonly ramLimitBytes: number | null;
+  /** Where shards are kept: its free space is published. */
+  readonly stateDirectory: string;
+}
+
+const PREFERENCE: readonly Backend[] = ['metal', 'cuda', 'vulkan', 'cpu'];
+
+const IGNORED: RunnerEvents = {
+  activation: () => undefined,
+  resident: () => undefined,
+  stepFailed: () => undefined,
+  ended: () => undefined,
+};
+
+/** Devices of every installed engine package, each found by its own child process. Throws when not even the cpu works. */
+export async function probeDevices(launcher: RunnerLauncher, log: Log): Promise<readonly Device[]> {
+  const found = await Promise.all(PREFERENCE.map(async (backend): Promise<readonly Device[]> => {
+    const runner = launcher.launch(`the device probe for ${backend}`, IGNORED);
+    try {
+      const { devices } = await runner.probeDevices(backend);
+      return devices.filter((device) => device.backend === backend);
+    } catch (error) {
+      // The cpu package is the engine itself; without the others the machine simply has no such device.
+      if (backend === 'cpu') throw error;
+      log.debug('a backend was not found', { backend, reason: errorMessageOf(error) });
+      return [];
+    } finally {
+      await runner.end();
+    }
+  }));
+  return found.flat();
+}
+
+/** Memory that new work can use: Linux counts caches that it would give back, which `freemem` does not. */
+async function availableMemoryBytes(): Promise<number> {
+  if (platform() === 'linux') {
+    const text = await readFile('/proc/meminfo', 'utf8');
+    const match = /^MemAvailable:\s+(\d+) kB/m.exec(text);
+    if (match?.[1] !== undefined) return Number(match[1]) * 1024;
+  }
+  return freemem();
+}
+
+/** The same for all agents on one machine, whatever network namespace or state directory they have. */
+async function machineId(): Promise<string> {
+  const parts = [hostname(), platform()];
+  try {
+    parts.push((await readFile('/proc/sys/kernel/random/boot_id', 'utf8')).trim());
+  } catch {
+    // Not Linux: the interfaces' hardware addresses tell machines of one name apart.
+    for (const addresses of Object.values(networkInterfaces())) for (const address of addresses ?? []) if (!address.internal) parts.push(address.mac);
+  }
+  return createHash('sha256').update(parts.join('\n')).digest('hex').slice(0, 16);
+}
+
+export async function createMachine(settings: MachineSettings, launcher: RunnerLauncher, log: Log): Promise<Machine> {
+  const [devices, id] = await Promise.all([probeDevices(launcher, log), machineId()]);
+  const backends = PREFERENCE.filter((backend) => devices.some((device) => device.backend === backend));
+  const ramTotalBytes = totalmem();
+  return {
+    async capabilities(ownResidentBytes): Promise<Omit<Capabilities, 'models' | 'shards' | 'apiAddress'>> {
+      const disk = await statfs(settings.stateDirectory);
+      // What the agent's own runners hold is free to a new plan, because a new plan replaces them.
+      const available = Math.min(ramTotalBytes, await availableMemoryBytes() + ownResidentBytes);
+      return {
+        agentVersion: settings.agentVersion,
+        protocolMin: settings.protocolMin,
+        protocolMax: settings.protocolMax,
+        hostname: hostname(),
+        os: platform(),
+        arch: arch(),
+        cores: availableParallelism(),
+        ramTotalBytes,
+        ramAvailableBytes: settings.ramLimitBytes === null ? available : Math.min(available, settings.ramLimitBytes),
+        ramLimitBytes: settings.ramLimitBytes,
+        machineId: id,
+        diskFreeBytes: disk.bavail * disk.bsize,
+        devices,
+        backends,
+        gflops: null,
+        memoryBandwidthBytesPerSecond: null,
+      };
+    },
+  };
+}
