@@ -1,0 +1,44 @@
+/**
+ * The few facts of a header that everything else in model/ starts from: architecture, layers, vocabulary, and which
+ * layer a tensor belongs to. It must not know placement or stages.
+ */
+import { RingError } from '../core/errors.js';
+import type { ArchitectureFacts } from './architectures.js';
+import { unsupportedReason } from './architectures.js';
+import { badGguf } from './gguf-parser.js';
+import type { GgufHeader } from './gguf-reader.js';
+import { metadataArray, metadataNumber, metadataText } from './gguf-values.js';
+
+export const MAX_LAYERS = 1024;
+const LAYER_TENSOR = /^blk\.(\d+)\./;
+
+/** The layer that a tensor belongs to; null for global ones. */
+export function layerOfTensor(name: string): number | null {
+  const match = LAYER_TENSOR.exec(name);
+  return match === null ? null : Number(match[1]);
+}
+
+/** Architecture, layers and vocabulary; RingError `bad_gguf` when they are missing or absurd. */
+export function architectureFacts(header: GgufHeader): ArchitectureFacts {
+  const where = header.files[0]?.path === '' ? 'header from a peer' : header.files[0]?.path ?? 'model';
+  const architecture = metadataText(header.metadata, 'general.architecture');
+  if (architecture === null || architecture === '') throw badGguf(where, 'general.architecture is missing');
+  const layers = metadataNumber(header.metadata, `${architecture}.block_count`);
+  if (layers === null || !Number.isInteger(layers) || layers < 1 || layers > MAX_LAYERS) {
+    if (unsupportedReason(architecture) !== null) {
+      throw new RingError('unsupported_architecture', `${where}: ${unsupportedReason(architecture) ?? ''}`, { architecture });
+    }
+    throw badGguf(where, `${architecture}.block_count is ${layers === null ? 'missing' : layers} (1 to ${MAX_LAYERS} are supported)`);
+  }
+  for (const tensor of header.tensors) {
+    const layer = layerOfTensor(tensor.name);
+    if (layer !== null && layer >= layers) throw badGguf(where, `tensor ${JSON.stringify(tensor.name)} is beyond the ${layers} layers`);
+  }
+  return { architecture, metadata: header.metadata, layers, vocabularySize: vocabularySize(header, architecture) };
+}
+
+function vocabularySize(header: GgufHeader, architecture: string): number {
+  const embedding = header.byName.get('token_embd.weight');
+  return embedding?.dims[1] ?? metadataArray(header.metadata, 'tokenizer.ggml.tokens')?.length
+    ?? metadataNumber(header.metadata, `${architecture}.vocab_size`) ?? 0;
+}
