@@ -13,13 +13,11 @@ import { RingError } from '../core/errors.js';
 import type { Device } from '../core/types.js';
 import type { EngineInventory, LoadedStage, Log, Runner, RunnerEvents, RunnerLauncher, StageOptions, VocabularyTable } from '../ports.js';
 import { encodeFrame, FrameDecoder } from '../wire/framing.js';
-import { PIPE_ACTIVATION, PIPE_CONTROL } from '../wire/pipe.js';
+import { isActivation, MAX_PIPE_FRAME_BYTES, PIPE_ACTIVATION, PIPE_CONTROL, PIPE_KIND_BYTES } from '../wire/pipe.js';
 import { decodeFromRunner, encodeToRunner } from '../wire/runner-codec.js';
 import type { FromRunner, ToRunner } from '../wire/runner-codec.js';
 import { describeDeath } from './classify-death.js';
 
-/** Largest frame on the pipe: a batch of hidden states of the widest model plus its header. */
-export const MAX_PIPE_FRAME_BYTES = 256 * 1024 * 1024;
 /** Kept of stderr, from its end. */
 const STDERR_KEPT_BYTES = 32 * 1024;
 /** Loading is bounded by the disk's speed: a floor, and the time that a slow disk needs. */
@@ -181,18 +179,18 @@ export class RunnerProcess implements Runner {
     });
   }
 
-  private write(kind: number, body: Uint8Array): boolean {
+  private write(kind: Uint8Array, body: Uint8Array): boolean {
     if (this.pipe.destroyed || this.pipe.writableEnded) return true;
     this.pipe.cork();
     let more = true;
-    for (const part of encodeFrame([Uint8Array.of(kind), body])) more = this.pipe.write(part);
+    for (const part of encodeFrame([kind, body])) more = this.pipe.write(part);
     this.pipe.uncork();
     return more;
   }
 
   private receive(frame: Uint8Array): void {
-    const body = frame.subarray(1);
-    if (frame[0] === PIPE_ACTIVATION) {
+    const body = frame.subarray(PIPE_KIND_BYTES);
+    if (isActivation(frame)) {
       this.stepsUnderWay = Math.max(0, this.stepsUnderWay - 1);
       this.armStepTimer();
       this.events.activation(body);

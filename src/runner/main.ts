@@ -8,19 +8,18 @@ import { Socket } from 'node:net';
 import { constants, setPriority } from 'node:os';
 import { errorCodeOf, errorMessageOf } from '../core/errors.js';
 import { encodeFrame, FrameDecoder } from '../wire/framing.js';
-import { PIPE_ACTIVATION, PIPE_CONTROL } from '../wire/pipe.js';
+import { isActivation, MAX_PIPE_FRAME_BYTES, PIPE_ACTIVATION, PIPE_CONTROL, PIPE_KIND_BYTES } from '../wire/pipe.js';
 import { decodeToRunner, encodeFromRunner } from '../wire/runner-codec.js';
 import type { FromRunner } from '../wire/runner-codec.js';
 import { RunnerLoop } from './runner-loop.js';
 
 const PIPE_DESCRIPTOR = 3;
-const MAX_FRAME_BYTES = 256 * 1024 * 1024;
 
 const socket = new Socket({ fd: PIPE_DESCRIPTOR, readable: true, writable: true });
 
-function write(kind: number, body: Uint8Array): void {
+function write(kind: Uint8Array, body: Uint8Array): void {
   socket.cork();
-  for (const part of encodeFrame([Uint8Array.of(kind), body])) socket.write(part);
+  for (const part of encodeFrame([kind, body])) socket.write(part);
   socket.uncork();
 }
 
@@ -29,11 +28,11 @@ const loop = new RunnerLoop({
   activation: (body: Uint8Array) => write(PIPE_ACTIVATION, body),
 });
 
-const decoder = new FrameDecoder(MAX_FRAME_BYTES);
+const decoder = new FrameDecoder(MAX_PIPE_FRAME_BYTES);
 
 function onFrame(frame: Uint8Array): void {
-  const body = frame.subarray(1);
-  if (frame[0] === PIPE_ACTIVATION) {
+  const body = frame.subarray(PIPE_KIND_BYTES);
+  if (isActivation(frame)) {
     loop.step(body);
     return;
   }

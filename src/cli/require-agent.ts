@@ -1,0 +1,10 @@
+/** The running agent of a state directory, or an error that says how to start one. */
+import { RingError } from '../core/errors.js';
+import { AgentClient } from './agent-client.js';
+import { findRunningAgent } from './state-directory.js';
+
+export async function requireAgent(stateDir: string): Promise<AgentClient> {
+  const running = await findRunningAgent(stateDir);
+  if (running === null) throw new RingError('not_ready', `no agent is running (state directory ${stateDir}): start one with "agent start"`);
+  return new AgentClient(running);
+}

@@ -1,0 +1,225 @@
+/**
+ * A frame on an edge of the ring, and on the pipe to a runner:
+ *
+ *     u32 little-endian length of the header | header (protobuf) | 0..3 zero bytes | payload
+ *
+ * The payload is `[tokens, hiddenSize]` f32 little-endian in slice order, or nothing. It starts on a multiple of four
+ * from the frame's start, so that it can be read in place. Everything is checked before it is believed: a frame that
+ * lies about its shape is `bad_frame`.
+ */
+import { RingError } from '../core/errors.js';
+import type { SampledToken, SamplingSettings, SequenceOperation, SequenceSlice } from '../core/types.js';
+import { ringagent } from './gen/messages.js';
+
+const { Header, DType } = ringagent.activation;
+
+const LENGTH_BYTES = 4;
+const FLOAT_BYTES = 4;
+/** Slices, operations and samples in one frame: more slots than any plan has. */
+const MAX_ITEMS = 4_096;
+/** Tokens in one step. */
+const MAX_TOKENS = 65_536;
+/** Tokens that an `open` may carry for penalties: the longest context. */
+const MAX_HISTORY = 4 * 1024 * 1024;
+const MAX_HIDDEN_SIZE = 1 << 20;
+const MAX_ID_LENGTH = 256;
+
+export interface ActivationHeader {
+  readonly planId: string;
+  readonly step: number;
+  readonly operations: readonly SequenceOperation[];
+  readonly slices: readonly SequenceSlice[];
+  readonly sampled: readonly SampledToken[];
+  /** Sum of the runners' compute time on this step so far, in microseconds. */
+  readonly computeMicros: number;
+}
+
+export interface Activation extends ActivationHeader {
+  /** For the runner of the stage that looks tokens up; one per token, in slice order. */
+  readonly tokens: Int32Array | null;
+  /** `[tokens, hiddenSize]` f32; a view of the frame when it is aligned. */
+  readonly hidden: Float32Array | null;
+  readonly hiddenSize: number;
+}
+
+/** Copies `hidden` once, into the frame. */
+export function encodeActivation(activation: Activation): Uint8Array {
+  const header = Header.encode({
+    planId: activation.planId,
+    step: activation.step,
+    operations: activation.operations.map(toWireOperation),
+    slices: [...activation.slices],
+    tokens: activation.tokens === null ? [] : Array.from(activation.tokens),
+    dtype: activation.hidden === null ? DType.NONE : DType.F32,
+    hiddenSize: activation.hiddenSize,
+    sampled: [...activation.sampled],
+    computeMicros: activation.computeMicros,
+  }).finish();
+  const payloadStart = align(LENGTH_BYTES + header.byteLength);
+  const payload = activation.hidden === null ? null : bytesOf(activation.hidden);
+  const frame = Buffer.allocUnsafeSlow(payloadStart + (payload?.byteLength ?? 0));
+  frame.writeUInt32LE(header.byteLength, 0);
+  frame.set(header, LENGTH_BYTES);
+  frame.fill(0, LENGTH_BYTES + header.byteLength, payloadStart);
+  if (payload !== null) frame.set(payload, payloadStart);
+  return frame;
+}
+
+/** The header alone: all that an agent on the way needs. Throws `bad_frame`. */
+export function decodeActivationHeader(frame: Uint8Array): ActivationHeader {
+  return fromWireHeader(readHeader(frame).header);
+}
+
+/** Header and payload, shapes checked against each other. Throws `bad_frame`. */
+export function decodeActivation(frame: Uint8Array): Activation {
+  const { header: wire, payloadStart } = readHeader(frame);
+  const header = fromWireHeader(wire);
+  const total = header.slices.reduce((sum, slice) => sum + slice.tokens, 0);
+  const payloadBytes = frame.byteLength - payloadStart;
+  let hidden: Float32Array | null = null;
+  if (wire.dtype === DType.F32) {
+    if (wire.hiddenSize < 1 || wire.hiddenSize > MAX_HIDDEN_SIZE) throw bad(`a hidden size of ${wire.hiddenSize}`);
+    if (payloadBytes !== total * wire.hiddenSize * FLOAT_BYTES) {
+      throw bad(`${payloadBytes} bytes of hidden states where the shape [${total}, ${wire.hiddenSize}] f32 has ${total * wire.hiddenSize * FLOAT_BYTES}`);
+    }
+    hidden = floatsOf(frame.subarray(payloadStart));
+  } else if (wire.dtype !== DType.NONE) {
+    throw bad(`an unknown element type (${String(wire.dtype)})`);
+  } else if (payloadBytes !== 0) {
+    throw bad(`${payloadBytes} bytes of payload without an element type`);
+  }
+  if (wire.tokens.length !== 0 && wire.tokens.length !== total) throw bad(`${wire.tokens.length} token ids for ${total} tokens`);
+  return { ...header, tokens: wire.tokens.length === 0 ? null : Int32Array.from(wire.tokens), hidden, hiddenSize: wire.hiddenSize };
+}
+
+type WireHeader = InstanceType<typeof Header>;
+
+function readHeader(frame: Uint8Array): { header: WireHeader; payloadStart: number } {
+  if (frame.byteLength < LENGTH_BYTES) throw bad(`only ${frame.byteLength} bytes`);
+  const headerLength = new DataView(frame.buffer, frame.byteOffset, frame.byteLength).getUint32(0, true);
+  const payloadStart = align(LENGTH_BYTES + headerLength);
+  if (LENGTH_BYTES + headerLength > frame.byteLength || payloadStart > frame.byteLength) {
+    throw bad(`a header of ${headerLength} bytes in a frame of ${frame.byteLength}`);
+  }
+  try {
+    return { header: Header.decode(frame.subarray(LENGTH_BYTES, LENGTH_BYTES + headerLength)), payloadStart };
+  } catch (error) {
+    throw new RingError('bad_frame', 'an activation frame has a header that is no protobuf message of ours', {}, { cause: error });
+  }
+}
+
+function fromWireHeader(wire: WireHeader): ActivationHeader {
+  if (wire.planId.length > MAX_ID_LENGTH) throw bad('an overlong plan id');
+  if (wire.operations.length > MAX_ITEMS || wire.slices.length > MAX_ITEMS || wire.sampled.length > MAX_ITEMS) throw bad(`more than ${MAX_ITEMS} slices, operations or samples`);
+  let total = 0;
+  const slices = wire.slices.map((slice): SequenceSlice => {
+    const tokens = slice.tokens ?? 0;
+    total += tokens;
+    if (tokens < 1 || total > MAX_TOKENS) throw bad(`a slice of ${tokens} tokens, ${total} in all`);
+    return { slot: slice.slot ?? 0, position: slice.position ?? 0, tokens, sample: slice.sample ?? false };
+  });
+  return {
+    planId: wire.planId,
+    step: wire.step,
+    operations: wire.operations.map(fromWireOperation),
+    slices,
+    sampled: wire.sampled.map((sampled): SampledToken => ({
+      slot: sampled.slot ?? 0,
+      sequenceId: identifier(sampled.sequenceId),
+      position: sampled.position ?? 0,
+      token: sampled.token ?? 0,
+      endOfGeneration: sampled.endOfGeneration ?? false,
+    })),
+    computeMicros: wire.computeMicros,
+  };
+}
+
+type WireOperation = ringagent.activation.Operation.$Properties;
+type WireSampling = ringagent.activation.Sampling.$Properties;
+
+function toWireOperation(operation: SequenceOperation): WireOperation {
+  if (operation.kind === 'close') return { close: { slot: operation.slot } };
+  return {
+    open: {
+      slot: operation.slot,
+      sequenceId: operation.sequenceId,
+      sampling: toWireSampling(operation.sampling),
+      origin: operation.origin,
+      promptLength: operation.promptLength,
+      promptTokens: [...operation.promptTokens],
+      emittedTokens: [...operation.emittedTokens],
+    },
+  };
+}
+
+function fromWireOperation(wire: WireOperation): SequenceOperation {
+  if (wire.close) return { kind: 'close', slot: wire.close.slot ?? 0 };
+  const { open } = wire;
+  if (!open) throw bad('a slot operation of no known kind');
+  const promptTokens = open.promptTokens ?? [];
+  const emittedTokens = open.emittedTokens ?? [];
+  if (promptTokens.length + emittedTokens.length > MAX_HISTORY) throw bad('an overlong history of tokens');
+  return {
+    kind: 'open',
+    slot: open.slot ?? 0,
+    sequenceId: identifier(open.sequenceId),
+    sampling: fromWireSampling(open.sampling ?? {}),
+    origin: identifier(open.origin),
+    promptLength: open.promptLength ?? 0,
+    promptTokens,
+    emittedTokens,
+  };
+}
+
+/** Shared with the control channel's `generate`. */
+export function toWireSampling(sampling: SamplingSettings): WireSampling {
+  return { ...sampling, logitBias: sampling.logitBias.map(([token, bias]) => ({ token, bias })) };
+}
+
+/** Throws `bad_frame` when a number is not one that a sampler can take. */
+export function fromWireSampling(wire: WireSampling): SamplingSettings {
+  const bias = wire.logitBias ?? [];
+  if (bias.length > MAX_ITEMS) throw bad(`a logit bias of more than ${MAX_ITEMS} entries`);
+  return {
+    temperature: finite(wire.temperature, 'temperature'),
+    topK: wire.topK ?? 0,
+    topP: finite(wire.topP, 'top_p'),
+    minP: finite(wire.minP, 'min_p'),
+    seed: wire.seed ?? 0,
+    repeatPenalty: finite(wire.repeatPenalty, 'repeat_penalty'),
+    frequencyPenalty: finite(wire.frequencyPenalty, 'frequency_penalty'),
+    presencePenalty: finite(wire.presencePenalty, 'presence_penalty'),
+    ignoreEos: wire.ignoreEos ?? false,
+    logitBias: bias.map((entry) => [entry.token ?? 0, finite(entry.bias, 'logit_bias')] as const),
+  };
+}
+
+function finite(value: number | null | undefined, name: string): number {
+  const number = value ?? 0;
+  if (!Number.isFinite(number)) throw bad(`${name} is not a finite number`);
+  return number;
+}
+
+function identifier(value: string | null | undefined): string {
+  const text = value ?? '';
+  if (text.length > MAX_ID_LENGTH) throw bad('an overlong identifier');
+  return text;
+}
+
+function align(bytes: number): number {
+  return Math.ceil(bytes / FLOAT_BYTES) * FLOAT_BYTES;
+}
+
+function bytesOf(floats: Float32Array): Uint8Array {
+  return new Uint8Array(floats.buffer, floats.byteOffset, floats.byteLength);
+}
+
+/** A view when the bytes are aligned, else a copy. All platforms that the engine runs on are little-endian. */
+function floatsOf(bytes: Uint8Array): Float32Array {
+  if (bytes.byteOffset % FLOAT_BYTES === 0) return new Float32Array(bytes.buffer, bytes.byteOffset, bytes.byteLength / FLOAT_BYTES);
+  return new Float32Array(bytes.slice().buffer);
+}
+
+function bad(what: string): RingError {
+  return new RingError('bad_frame', `an activation frame has ${what}; it is refused`);
+}
