@@ -1,0 +1,165 @@
+/**
+ * Plans, instances and what the coordinator wants, as protobuf (proto/control.proto), and back with everything checked.
+ * Whether a plan makes sense is the reader's decision; here it has only the right shape.
+ */
+import type {
+  DesiredState, Instance, InstanceRequest, InstanceState, Plan, PlacementPolicy, PlanNote, StagePlan, StageState, StageStatus, Term,
+} from '../core/types.js';
+import {
+  BACKENDS, badField, CACHE_TYPES, fitText, MAX_TEXT_CHARACTERS, readErrorCode, readFinite, readList, readName, readOneOf,
+  readOptionalUnsigned, readRequired, readText, readUnsigned,
+} from './fields.js';
+import { fromHeldModelMessage, readRange, toHeldModelMessage } from './record-codec.js';
+import { ringagent } from './gen/messages.js';
+
+const MAX_STAGES = 1024;
+const MAX_INSTANCES = 1024;
+const MAX_NOTES = 4096;
+export const MAX_STATUSES = 4096;
+
+const POLICIES: readonly PlacementPolicy[] = ['ram_balanced', 'throughput', 'manual'];
+const INSTANCE_STATES: readonly InstanceState[] = ['planning', 'preparing', 'active', 'failed'];
+const STAGE_STATES: readonly StageState[] = ['fetching', 'loading', 'ready', 'failed'];
+
+export function fromTermMessage(message: ringagent.control.Term.$Properties | null | undefined, field: string): Term {
+  const term = readRequired(message, field);
+  return { counter: readUnsigned(term.counter, `${field}.counter`), node: readName(term.node, `${field}.node`) };
+}
+
+export function toRequestMessage(request: InstanceRequest): ringagent.control.InstanceRequest.$Properties {
+  return { ...request };
+}
+
+export function fromRequestMessage(message: ringagent.control.InstanceRequest.$Properties | null | undefined): InstanceRequest {
+  const request = readRequired(message, 'request');
+  return {
+    model: readText(request.model, 'request.model', MAX_TEXT_CHARACTERS),
+    policy: readOneOf(request.policy, 'request.policy', POLICIES),
+    nodes: readOptionalUnsigned(request.nodes, 'request.nodes'),
+    contextTokens: readOptionalUnsigned(request.contextTokens, 'request.context_tokens'),
+    slots: readOptionalUnsigned(request.slots, 'request.slots'),
+  };
+}
+
+export function toDesiredMessage(desired: DesiredState): ringagent.control.DesiredState.$Properties {
+  return { version: desired.version, instances: desired.instances.map(toInstanceMessage) };
+}
+
+export function fromDesiredMessage(message: ringagent.control.DesiredState.$Properties | null | undefined): DesiredState {
+  const desired = readRequired(message, 'desired');
+  return {
+    version: readUnsigned(desired.version, 'desired.version'),
+    instances: readList(desired.instances, 'desired.instances', MAX_INSTANCES, fromInstanceMessage),
+  };
+}
+
+function toInstanceMessage(instance: Instance): ringagent.control.Instance.$Properties {
+  return {
+    instanceId: instance.instanceId,
+    request: toRequestMessage(instance.request),
+    state: instance.state,
+    plan: instance.plan === null ? null : toPlanMessage(instance.plan),
+    reason: fitText(instance.reason),
+    serial: instance.serial,
+  };
+}
+
+function fromInstanceMessage(message: ringagent.control.Instance.$Properties): Instance {
+  return {
+    instanceId: readName(message.instanceId, 'instance.instance_id'),
+    request: fromRequestMessage(message.request),
+    state: readOneOf(message.state, 'instance.state', INSTANCE_STATES),
+    plan: message.plan === null || message.plan === undefined ? null : fromPlanMessage(message.plan),
+    reason: readText(message.reason, 'instance.reason', MAX_TEXT_CHARACTERS),
+    serial: readUnsigned(message.serial, 'instance.serial'),
+  };
+}
+
+function toPlanMessage(plan: Plan): ringagent.control.Plan.$Properties {
+  return {
+    planId: plan.planId,
+    instanceId: plan.instanceId,
+    model: toHeldModelMessage(plan.model),
+    stages: plan.stages.map(toStageMessage),
+    contextTokens: plan.contextTokens,
+    slots: plan.slots,
+    keyType: plan.keyType,
+    valueType: plan.valueType,
+    explanation: plan.explanation.slice(0, MAX_NOTES).map((note) => ({ nodeId: note.nodeId ?? '', text: fitText(note.text) })),
+  };
+}
+
+function fromPlanMessage(message: ringagent.control.Plan.$Properties): Plan {
+  return {
+    planId: readName(message.planId, 'plan.plan_id'),
+    instanceId: readName(message.instanceId, 'plan.instance_id'),
+    model: fromHeldModelMessage(readRequired(message.model, 'plan.model')),
+    stages: readList(message.stages, 'plan.stages', MAX_STAGES, fromStageMessage),
+    contextTokens: readUnsigned(message.contextTokens, 'plan.context_tokens'),
+    slots: readUnsigned(message.slots, 'plan.slots'),
+    keyType: readOneOf(message.keyType, 'plan.key_type', CACHE_TYPES),
+    valueType: readOneOf(message.valueType, 'plan.value_type', CACHE_TYPES),
+    explanation: readList(message.explanation, 'plan.explanation', MAX_NOTES, fromNoteMessage),
+  };
+}
+
+function toStageMessage(stage: StagePlan): ringagent.control.StagePlan.$Properties {
+  return {
+    rank: stage.rank,
+    nodeId: stage.nodeId,
+    start: stage.range.start,
+    end: stage.range.end,
+    backend: stage.backend ?? '',
+    predictedBytes: stage.predictedBytes,
+  };
+}
+
+function fromStageMessage(message: ringagent.control.StagePlan.$Properties): StagePlan {
+  const backend = message.backend ?? '';
+  return {
+    rank: readUnsigned(message.rank, 'stage.rank', MAX_STAGES),
+    nodeId: readName(message.nodeId, 'stage.node_id'),
+    range: readRange(message.start, message.end, 'stage'),
+    ...(backend === '' ? {} : { backend: readOneOf(backend, 'stage.backend', BACKENDS) }),
+    predictedBytes: readUnsigned(message.predictedBytes, 'stage.predicted_bytes'),
+  };
+}
+
+function fromNoteMessage(message: ringagent.control.PlanNote.$Properties): PlanNote {
+  const nodeId = readText(message.nodeId, 'note.node_id');
+  return { nodeId: nodeId === '' ? null : nodeId, text: readText(message.text, 'note.text', MAX_TEXT_CHARACTERS) };
+}
+
+export function toStatusMessage(status: StageStatus): ringagent.control.StageStatus.$Properties {
+  return {
+    planId: status.planId,
+    rank: status.rank,
+    state: status.state,
+    progress: status.progress,
+    error: status.error === null ? null : { code: status.error.code, message: fitText(status.error.message) },
+    residentBytes: status.residentBytes,
+    fetchedBytes: status.fetchedBytes,
+  };
+}
+
+export function fromStatusMessage(message: ringagent.control.StageStatus.$Properties): StageStatus {
+  const progress = readFinite(message.progress, 'status.progress');
+  if (progress < 0 || progress > 1) throw badField('status.progress', 'is not between 0 and 1');
+  return {
+    planId: readName(message.planId, 'status.plan_id'),
+    rank: readUnsigned(message.rank, 'status.rank', MAX_STAGES),
+    state: readOneOf(message.state, 'status.state', STAGE_STATES),
+    progress,
+    error: message.error === null || message.error === undefined
+      ? null
+      // Codes of stage errors are shown and compared as text: a newer peer's code stays readable.
+      : { code: readName(message.error.code, 'status.error.code'), message: readText(message.error.message, 'status.error.message', MAX_TEXT_CHARACTERS) },
+    residentBytes: readUnsigned(message.residentBytes, 'status.resident_bytes'),
+    fetchedBytes: readUnsigned(message.fetchedBytes, 'status.fetched_bytes'),
+  };
+}
+
+/** For `reply` and `refused`: a known code, and a text for people. */
+export function fromProblemMessage(message: ringagent.control.Problem.$Properties): { code: ReturnType<typeof readErrorCode>; message: string } {
+  return { code: readErrorCode(message.code), message: readText(message.message, 'problem.message', MAX_TEXT_CHARACTERS) };
+}
