@@ -80,6 +80,9 @@ export interface InstanceView {
   /** Known on the head's node only; null elsewhere. */
   readonly activeSequences: number | null;
   readonly queuedSequences: number | null;
+  readonly stepsInFlight: number | null;
+  /** Measured on decode steps that were alone in the ring: time per edge that no runner computed. */
+  readonly hops: { readonly overheadMicros: number; readonly computeMicros: number; readonly samples: number } | null;
 }
 
 export interface NodeView {

@@ -1,0 +1,138 @@
+/**
+ * This node's stages: makes what runs here match what the coordinator wants, and routes frames and requests to it.
+ *
+ * One `LocalStage` per plan that names this node, and a `Head` where that stage is the first.
+ */
+import { RingError } from '../core/errors.js';
+import type { ControlMessage, GenerateMessage } from '../core/messages.js';
+import { wantedStages } from '../core/reconcile-worker.js';
+import type { DesiredState, NodeId, StageStatus } from '../core/types.js';
+import type { FrameLink, RingEdge } from '../ports.js';
+import type { ActivationHeader } from '../wire/activation-codec.js';
+import { Head } from './head.js';
+import type { HopFigures } from './head.js';
+import { LocalStage } from './local-stage.js';
+import type { LocalStagePorts, LocalStageSettings } from './local-stage.js';
+
+export interface StageWorkerPorts extends LocalStagePorts {
+  send(to: NodeId, message: ControlMessage): void;
+  /** The local stages' statuses changed. */
+  changed(): void;
+}
+
+interface Entry {
+  readonly stage: LocalStage;
+  head: Head | null;
+  /** Slot -> who gets its tokens. Tail only; follows the operations in the frames. */
+  readonly slots: Map<number, { readonly sequenceId: string; readonly origin: NodeId; readonly promptLength: number }>;
+}
+
+export class StageWorker {
+  private readonly entries = new Map<string, Entry>();
+  private desired: DesiredState = { version: 0, instances: [] };
+
+  constructor(private readonly settings: LocalStageSettings, private readonly ports: StageWorkerPorts) {}
+
+  /** Starts and stops stages until they are what is wanted. */
+  apply(desired: DesiredState): void {
+    this.desired = desired;
+    const wanted = wantedStages(desired, this.ports.network.nodeId);
+    const wantedPlans = new Set(wanted.map(({ plan }) => plan.planId));
+    for (const [planId, entry] of this.entries) {
+      if (wantedPlans.has(planId)) continue;
+      this.entries.delete(planId);
+      this.close(entry, `plan ${planId} is over`);
+    }
+    for (const { plan, stage } of wanted) {
+      if (this.entries.has(plan.planId)) continue;
+      const entry: Entry = {
+        stage: new LocalStage(plan, stage, this.settings, this.ports, {
+          statusChanged: () => this.ports.changed(),
+          sampled: (header) => this.sampled(entry, header),
+          stepReturned: (header) => entry.head?.stepReturned(header),
+          becameReady: () => {
+            entry.head = new Head(plan, entry.stage.vocabularySize, {
+              clock: this.ports.clock,
+              log: this.ports.log,
+              send: (to, message) => this.ports.send(to, message),
+              enter: (body) => entry.stage.enter(body),
+            });
+          },
+        }),
+        head: null,
+        slots: new Map(),
+      };
+      this.entries.set(plan.planId, entry);
+      this.ports.log.info('a stage starts here', {
+        plan: plan.planId, model: plan.model.name, rank: stage.rank, layers: `${stage.range.start}-${stage.range.end - 1}`, backend: stage.backend ?? 'default',
+      });
+      void entry.stage.start();
+    }
+  }
+
+  statuses(): StageStatus[] {
+    return [...this.entries.values()].map((entry) => entry.stage.status());
+  }
+
+  acceptLink(from: NodeId, edge: RingEdge, link: FrameLink): void {
+    const entry = this.entries.get(edge.planId);
+    if (entry === undefined || entry.stage.stage.rank !== edge.rank) {
+      link.close(new RingError('wrong_plan', `this node has no stage ${edge.rank} of plan ${edge.planId} (yet)`));
+      return;
+    }
+    entry.stage.acceptLink(from, link);
+  }
+
+  generate(from: NodeId, message: GenerateMessage): void {
+    const entry = this.entries.get(message.planId);
+    const refuse = (code: 'wrong_plan' | 'not_ready', text: string): void =>
+      this.ports.send(from, { kind: 'refused', requestId: message.requestId, planId: message.planId, code, message: text });
+    if (entry === undefined) return refuse('wrong_plan', `plan ${message.planId} does not run here`);
+    const active = this.desired.instances.some((instance) => instance.plan?.planId === message.planId && instance.state === 'active');
+    if (!active || entry.head === null || !entry.stage.isReady) return refuse('not_ready', `plan ${message.planId} is not active yet`);
+    entry.head.generate(from, message);
+  }
+
+  cancel(requestId: string): void {
+    for (const entry of this.entries.values()) entry.head?.cancel(requestId);
+  }
+
+  /** Running and waiting sequences and hop figures of the plan, if its head is here. */
+  headFigures(planId: string): { readonly running: number; readonly queued: number; readonly inFlight: number; readonly hops: HopFigures } | null {
+    const head = this.entries.get(planId)?.head;
+    if (head === null || head === undefined) return null;
+    const { running, queued, inFlight } = head.counters();
+    return { running, queued, inFlight, hops: head.hops() };
+  }
+
+  async stop(): Promise<void> {
+    const entries = [...this.entries.values()];
+    this.entries.clear();
+    await Promise.all(entries.map((entry) => this.close(entry, 'the agent stops')));
+  }
+
+  private close(entry: Entry, reason: string): Promise<void> {
+    entry.head?.close(reason);
+    return entry.stage.stop(reason);
+  }
+
+  /** Tail: tells each sequence's origin its token. */
+  private sampled(entry: Entry, header: ActivationHeader): void {
+    for (const operation of header.operations) {
+      if (operation.kind === 'close') entry.slots.delete(operation.slot);
+      else entry.slots.set(operation.slot, { sequenceId: operation.sequenceId, origin: operation.origin, promptLength: operation.promptLength });
+    }
+    for (const token of header.sampled) {
+      const target = entry.slots.get(token.slot);
+      if (target === undefined || target.sequenceId !== token.sequenceId) continue;
+      this.ports.send(target.origin, {
+        kind: 'token',
+        requestId: token.sequenceId,
+        planId: entry.stage.plan.planId,
+        index: token.position - target.promptLength,
+        token: token.token,
+        endOfGeneration: token.endOfGeneration,
+      });
+    }
+  }
+}

@@ -1,0 +1,106 @@
+/** The cluster as people and programs see it: `/v1/cluster`, `agent status`. Only reads. */
+import type { ClusterNode } from '../core/cluster.js';
+import type { Instance, NodeId, Plan, StagePlan, StageStatus } from '../core/types.js';
+import type { Network } from '../ports.js';
+import type { HopFigures } from './head.js';
+import type { ClusterStatus, InstanceView, NodeView, StageView } from './service.js';
+
+export interface ViewSources {
+  readonly cluster: ClusterNode;
+  readonly localStatuses: readonly StageStatus[];
+  headFigures(planId: string): { readonly running: number; readonly queued: number; readonly inFlight: number; readonly hops: HopFigures } | null;
+}
+
+export interface StatusSources extends ViewSources {
+  readonly clusterName: string;
+  readonly secured: boolean;
+  readonly network: Network;
+}
+
+export function clusterStatus(sources: StatusSources): ClusterStatus {
+  const { cluster, network } = sources;
+  return {
+    cluster: sources.clusterName,
+    secured: sources.secured,
+    nodeId: network.nodeId,
+    coordinator: cluster.coordinator(),
+    term: cluster.term(),
+    nodes: nodeViews(sources),
+    instances: cluster.desired().instances.map((instance) => instanceView(instance, sources)),
+  };
+}
+
+export function instanceView(instance: Instance, sources: ViewSources): InstanceView {
+  const { plan } = instance;
+  const figures = plan === null ? null : sources.headFigures(plan.planId);
+  return {
+    instanceId: instance.instanceId,
+    model: plan?.model.name ?? instance.request.model,
+    modelDigest: plan?.model.digest ?? '',
+    state: instance.state,
+    reason: instance.reason,
+    planId: plan?.planId ?? null,
+    contextTokens: plan?.contextTokens ?? 0,
+    slots: plan?.slots ?? 0,
+    stages: plan === null ? [] : plan.stages.map((stage) => stageView(plan, stage, sources)),
+    notes: plan?.explanation ?? [],
+    activeSequences: figures?.running ?? null,
+    queuedSequences: figures?.queued ?? null,
+    stepsInFlight: figures?.inFlight ?? null,
+    hops: figures?.hops ?? null,
+  };
+}
+
+function stageView(plan: Plan, stage: StagePlan, sources: ViewSources): StageView {
+  const matches = (status: StageStatus): boolean => status.planId === plan.planId && status.rank === stage.rank;
+  const status = sources.localStatuses.find(matches) ?? sources.cluster.stageStatuses().get(stage.nodeId)?.find(matches);
+  return {
+    rank: stage.rank,
+    nodeId: stage.nodeId,
+    hostname: hostnameOf(stage.nodeId, sources.cluster),
+    range: stage.range,
+    backend: stage.backend ?? null,
+    state: status?.state ?? 'unknown',
+    progress: status?.progress ?? 0,
+    error: status?.error?.message ?? null,
+    predictedBytes: stage.predictedBytes,
+    residentBytes: status?.residentBytes ?? 0,
+    fetchedBytes: status?.fetchedBytes ?? 0,
+  };
+}
+
+function hostnameOf(nodeId: NodeId, cluster: ClusterNode): string {
+  return cluster.records().find((record) => record.nodeId === nodeId)?.capabilities.hostname ?? nodeId;
+}
+
+function nodeViews({ cluster, network }: StatusSources): NodeView[] {
+  const coordinator = cluster.coordinator();
+  const known = cluster.records()
+    .map((record): NodeView | null => {
+      const self = record.nodeId === network.nodeId;
+      const liveness = self ? 'alive' : cluster.liveness(record.nodeId);
+      if (liveness === 'dead') return null;
+      return {
+        nodeId: record.nodeId,
+        self,
+        coordinator: record.nodeId === coordinator,
+        capabilities: record.capabilities,
+        addresses: record.addresses,
+        state: liveness,
+        problem: null,
+      };
+    })
+    .filter((view): view is NodeView => view !== null);
+  const refused = network.refused()
+    .filter((peer) => !known.some((view) => view.nodeId === peer.nodeId && view.state === 'alive'))
+    .map((peer): NodeView => ({
+      nodeId: peer.nodeId,
+      self: false,
+      coordinator: false,
+      capabilities: null,
+      addresses: peer.address === '' ? [] : [peer.address],
+      state: peer.code === 'cloned_identity' ? 'cloned' : 'incompatible',
+      problem: peer.message,
+    }));
+  return [...known, ...refused].sort((a, b) => (a.nodeId < b.nodeId ? -1 : a.nodeId > b.nodeId ? 1 : 0));
+}
