@@ -1,0 +1,124 @@
+/**
+ * The HTTP API as one Hono app: guards first, then the routes, every error in OpenAI's shape.
+ *
+ * It knows the agent by `AgentService` only, and no socket: tests call `app.request()`. Prompts and answers reach no log.
+ */
+import { Hono } from 'hono';
+import type { Context } from 'hono';
+import type { AgentService } from '../agent/service.js';
+import { RingError } from '../core/errors.js';
+import { answerOfError, ApiError, isServerFault } from './api-error.js';
+import type { ApiEnv, ApiOptions } from './api-options.js';
+import { addClusterRoutes } from './cluster-routes.js';
+import { addCompletionRoutes } from './completion-routes.js';
+import { checkHost, checkOrigin, KeyCheck } from './guards.js';
+import { addModelRoutes } from './model-routes.js';
+
+/** Answers without a key: they say nothing about the cluster. */
+const OPEN_PATHS: ReadonlySet<string> = new Set(['/', '/health']);
+
+/** Every path and the methods it has, for 405 and for pages' preflight requests. */
+const METHODS: readonly (readonly [path: string, methods: string])[] = [
+  ['/', 'GET'],
+  ['/health', 'GET'],
+  ['/v1/models', 'GET'],
+  ['/v1/models/:id{.+}', 'GET'],
+  ['/v1/chat/completions', 'POST'],
+  ['/v1/completions', 'POST'],
+  ['/v1/cluster', 'GET'],
+  ['/v1/cluster/plan', 'POST'],
+  ['/v1/cluster/load', 'POST'],
+  ['/v1/cluster/instances/:id', 'DELETE'],
+];
+
+const PREFLIGHT_MAX_AGE_SECONDS = '600';
+
+export function createApp(service: AgentService, options: ApiOptions): Hono<ApiEnv> {
+  const app = new Hono<ApiEnv>();
+  const keys = new KeyCheck(options.apiKeys);
+
+  app.use(async (context, next) => {
+    const host = context.req.header('host');
+    const origin = context.req.header('origin');
+    context.header('X-Content-Type-Options', 'nosniff');
+    checkHost(host, options.hosts);
+    checkOrigin(origin, host);
+    if (origin !== undefined) {
+      context.header('Access-Control-Allow-Origin', origin);
+      context.header('Vary', 'Origin');
+    }
+    // A preflight has no Authorization; the request that follows it has.
+    if (context.req.method === 'OPTIONS') return preflight(context);
+    if (!OPEN_PATHS.has(context.req.path)) keys.check(context.req.header('authorization'));
+    await next();
+    return undefined;
+  });
+
+  app.get('/', (context) => context.text(welcomeText(options)));
+  app.get('/health', (context) => {
+    if (!service.ready()) throw new RingError('not_ready', 'The agent has not joined its cluster yet.');
+    return context.json({ status: 'ok' });
+  });
+  addModelRoutes(app, service, options);
+  addCompletionRoutes(app, service, options);
+  addClusterRoutes(app, service, options);
+
+  for (const [path, methods] of METHODS) {
+    app.all(path, (context) => {
+      throw new ApiError({
+        status: 405,
+        code: 'method_not_allowed',
+        message: `${context.req.method} is not possible here: use ${methods}.`,
+        headers: { Allow: methods },
+      });
+    });
+  }
+
+  app.notFound((context) => errorResponse(context, new ApiError({
+    status: 404,
+    code: 'unknown_route',
+    message: `There is no ${context.req.path.slice(0, 100)} here. GET / lists what there is.`,
+  })));
+  app.onError((error, context) => {
+    if (isServerFault(error)) {
+      options.log.error('a request failed', { method: context.req.method, path: context.req.path, error });
+    }
+    return errorResponse(context, error);
+  });
+  return app;
+}
+
+function preflight(context: Context<ApiEnv>): Response {
+  context.header('Access-Control-Allow-Methods', 'GET, POST, DELETE');
+  // `*` does not cover Authorization; OpenAI's client sends x-stainless-* of its own.
+  context.header('Access-Control-Allow-Headers', context.req.header('access-control-request-headers') ?? '*');
+  context.header('Access-Control-Max-Age', PREFLIGHT_MAX_AGE_SECONDS);
+  return context.body(null, 204);
+}
+
+function errorResponse(context: Context<ApiEnv>, error: unknown): Response {
+  const { status, headers, body } = answerOfError(error);
+  for (const [name, value] of Object.entries(headers)) context.header(name, value);
+  return context.json(body, status);
+}
+
+function welcomeText(options: ApiOptions): string {
+  return [
+    `ring-agent ${options.agentVersion}`,
+    '',
+    'This is an agent of a cluster that runs large language models on the machines of this network.',
+    'Point any OpenAI client at this address with /v1 as its base URL.',
+    '',
+    'GET    /health                      200 when requests are taken',
+    'GET    /v1/models                   models that the cluster can serve',
+    'POST   /v1/chat/completions         OpenAI\'s chat API, also as a stream',
+    'POST   /v1/completions              OpenAI\'s text API, also as a stream',
+    'GET    /v1/cluster                  nodes, coordinator, instances and their stages',
+    'POST   /v1/cluster/plan             which node would run which layers of a model',
+    'POST   /v1/cluster/load             serve a model',
+    'DELETE /v1/cluster/instances/{id}   stop serving it',
+    '',
+    options.apiKeys.length > 0 ? 'Requests to /v1 need an API key: Authorization: Bearer <key>.' : 'No API key is needed.',
+    '',
+  ].join('\n');
+}

@@ -1,0 +1,65 @@
+/**
+ * The cluster over HTTP, ours and not OpenAI's: who is there, what would run where, start and stop serving a model.
+ * Field names are those of the agent's own data (`contextTokens`), in requests and answers alike.
+ */
+import type { Hono } from 'hono';
+import { z } from 'zod';
+import type { AgentService, PlanRequest } from '../agent/service.js';
+import { ApiError } from './api-error.js';
+import type { ApiEnv, ApiOptions } from './api-options.js';
+import { readJsonBody } from './guards.js';
+import { unknownField } from './openai-fields.js';
+import { MODEL_NAME_LENGTH_MAX, parseFields } from './openai-schema.js';
+import { RequestAbort } from './request-abort.js';
+
+const NODES_MAX = 1024;
+const CONTEXT_TOKENS_MAX = 2 ** 31 - 1;
+const SLOTS_MAX = 1024;
+
+const planSchema = z.object({
+  model: z.string().max(MODEL_NAME_LENGTH_MAX).default(''),
+  policy: z.enum(['ram_balanced', 'throughput', 'manual']).default('ram_balanced'),
+  nodes: z.int().min(1).max(NODES_MAX).nullable().default(null),
+  contextTokens: z.int().min(1).max(CONTEXT_TOKENS_MAX).nullable().default(null),
+  slots: z.int().min(1).max(SLOTS_MAX).nullable().default(null),
+});
+
+const PLAN_FIELDS: ReadonlySet<string> = new Set(Object.keys(planSchema.shape));
+
+export function addClusterRoutes(app: Hono<ApiEnv>, service: AgentService, options: ApiOptions): void {
+  app.get('/v1/cluster', (context) => context.json(service.status()));
+
+  app.post('/v1/cluster/plan', async (context) =>
+    context.json(await service.plan(parsePlanRequest(await readJsonBody(context.req.raw)))));
+
+  /** Answers when the model is active; a client that leaves stops waiting, the cluster goes on loading. */
+  app.post('/v1/cluster/load', async (context) => {
+    const request = parsePlanRequest(await readJsonBody(context.req.raw));
+    const abort = new RequestAbort([context.req.raw.signal, options.shutdown]);
+    try {
+      return context.json(await service.load(request, abort.signal));
+    } finally {
+      abort.dispose();
+    }
+  });
+
+  app.delete('/v1/cluster/instances/:id', async (context) => {
+    const instanceId = context.req.param('id');
+    if (!service.status().instances.some((instance) => instance.instanceId === instanceId)) {
+      throw new ApiError({
+        status: 404,
+        code: 'instance_not_found',
+        message: `The cluster serves no instance ${JSON.stringify(instanceId.slice(0, 100))}. GET /v1/cluster lists them.`,
+      });
+    }
+    await service.unload(instanceId);
+    return context.json({ id: instanceId, object: 'instance', deleted: true });
+  });
+}
+
+function parsePlanRequest(body: unknown): PlanRequest {
+  if (typeof body === 'object' && body !== null) {
+    for (const name of Object.keys(body)) if (!PLAN_FIELDS.has(name)) throw unknownField(name, PLAN_FIELDS);
+  }
+  return parseFields(planSchema, body);
+}

@@ -1,0 +1,216 @@
+/**
+ * OpenAI's requests as data of ours: which fields there are, their ranges and their defaults. The only place where a
+ * sampling default of the API lives.
+ *
+ * Defaults: temperature 1, top_p 1 (off), top_k 0 (off), min_p 0 (off), no penalty, as OpenAI has them; no max_tokens
+ * means as far as the context goes, for both endpoints, as llama-server has it; an absent seed is drawn at random by
+ * the caller. It must not know HTTP or the agent's inside.
+ */
+import { z } from 'zod';
+import type { ChatMessage, CompletionTask, Prompt } from '../agent/service.js';
+import { STOP_STRING_LENGTH_MAX, STOP_STRINGS_MAX } from '../core/stop-sequence.js';
+import { ApiError } from './api-error.js';
+import { dropNeutralFields } from './openai-fields.js';
+
+export const MODEL_NAME_LENGTH_MAX = 1024;
+export const LOGIT_BIAS_ENTRIES_MAX = 1024;
+const TEMPERATURE_MAX = 100;
+const TOKEN_ID_MAX = 2 ** 31 - 1;
+const U32_MAX = 2 ** 32 - 1;
+
+export interface CompletionRequest {
+  readonly task: CompletionTask;
+  readonly stream: boolean;
+  /** Streams only: a last chunk with `usage`. */
+  readonly includeUsage: boolean;
+  /** Our addition: token ids beside the text. */
+  readonly returnTokens: boolean;
+}
+
+export interface ParseOptions {
+  /** A u32, for requests without a seed. */
+  randomSeed(): number;
+}
+
+const penalty = z.number().min(-2).max(2);
+const repeatPenalty = z.number().gt(0).max(100);
+/** -1 is llama-server's "no limit". */
+const tokenLimit = z.int().min(-1).max(TOKEN_ID_MAX).refine((value) => value !== 0, 'must be at least 1, or -1 for no limit');
+
+/** Half of a character cannot be found in text that is made of whole ones. */
+const stopString = z.string().min(1).max(STOP_STRING_LENGTH_MAX).refine((stop) => !/\p{Surrogate}/u.test(stop), 'has half a character (a lone surrogate)');
+
+const commonFields = {
+  model: z.string().max(MODEL_NAME_LENGTH_MAX).default(''),
+  max_tokens: tokenLimit.optional(),
+  max_completion_tokens: tokenLimit.optional(),
+  temperature: z.number().min(0).max(TEMPERATURE_MAX).default(1),
+  top_p: z.number().min(0).max(1).default(1),
+  /** -1 is vLLM's "off". */
+  top_k: z.int().min(-1).max(TOKEN_ID_MAX).default(0),
+  min_p: z.number().min(0).max(1).default(0),
+  /** -1 is llama-server's "at random". */
+  seed: z.int().min(-1).max(U32_MAX).default(-1),
+  stop: z.union(
+    [stopString.transform((stop) => [stop]), z.array(stopString).max(STOP_STRINGS_MAX)],
+    `must be a text or a list of at most ${STOP_STRINGS_MAX} texts, each of 1 to ${STOP_STRING_LENGTH_MAX} characters`,
+  ).default([]),
+  frequency_penalty: penalty.default(0),
+  presence_penalty: penalty.default(0),
+  repeat_penalty: repeatPenalty.optional(),
+  repetition_penalty: repeatPenalty.optional(),
+  logit_bias: z.record(z.string(), z.number().min(-100).max(100)).default({}),
+  ignore_eos: z.boolean().default(false),
+  stream: z.boolean().default(false),
+  stream_options: z.strictObject({
+    include_usage: z.boolean().nullish(),
+    /** Padding against traffic analysis: not made, and no part of the answer. */
+    include_obfuscation: z.boolean().nullish(),
+  }).optional(),
+  return_tokens: z.boolean().default(false),
+};
+
+const textPart = z.strictObject({ type: z.literal('text'), text: z.string() });
+/** Message fields that only tools and other modalities use; empty ones pass, as clients send earlier answers back. */
+const absent = z.union([z.null(), z.tuple([])], 'is not supported').optional();
+const messageSchema = z.looseObject({
+  role: z.enum(['system', 'developer', 'user', 'assistant'], 'must be system, developer, user or assistant (tool calls are not supported)'),
+  content: z.union([z.string(), z.null(), z.array(textPart).min(1)], 'must be a text or a list of parts of type "text" (images, audio and files are not supported)').optional(),
+  name: z.string().optional(),
+  tool_calls: absent,
+  function_call: absent,
+  audio: absent,
+});
+
+const chatSchema = z.object({
+  ...commonFields,
+  messages: z.array(messageSchema).min(1, 'must have at least one message'),
+});
+
+const tokenIds = z.array(z.int().min(0).max(TOKEN_ID_MAX)).min(1);
+const textSchema = z.object({
+  ...commonFields,
+  prompt: z.union(
+    [z.string(), tokenIds, z.array(z.string()).length(1), z.array(tokenIds).length(1)],
+    'must be one text or one list of token ids (send several prompts as several requests)',
+  ),
+});
+
+type CommonFields = Omit<z.output<typeof textSchema>, 'prompt'>;
+
+const CHAT_FIELDS: ReadonlySet<string> = new Set(Object.keys(chatSchema.shape));
+const TEXT_FIELDS: ReadonlySet<string> = new Set(Object.keys(textSchema.shape));
+
+/** The body of `POST /v1/chat/completions`. Throws a 400 naming the field. */
+export function parseChatRequest(body: unknown, options: ParseOptions): CompletionRequest {
+  const fields = parseFields(chatSchema, dropNeutralFields(body, CHAT_FIELDS));
+  return requestOf(fields, { kind: 'chat', messages: fields.messages.map(messageOf) }, options);
+}
+
+/** The body of `POST /v1/completions`. Throws a 400 naming the field. */
+export function parseTextRequest(body: unknown, options: ParseOptions): CompletionRequest {
+  const fields = parseFields(textSchema, dropNeutralFields(body, TEXT_FIELDS));
+  return requestOf(fields, promptOf(fields.prompt), options);
+}
+
+/** Validates and names the first field at fault. Shared with the cluster routes. */
+export function parseFields<Schema extends z.ZodType>(schema: Schema, fields: unknown): z.output<Schema> {
+  const result = schema.safeParse(fields);
+  if (result.success) return result.data;
+  const issue = result.error.issues[0];
+  const param = pathText(issue?.path ?? []);
+  const missing = issue?.code === 'invalid_type' && valueAt(fields, issue.path) === undefined;
+  throw new ApiError({
+    status: 400,
+    code: missing ? 'missing_required_parameter' : 'invalid_value',
+    ...(param === '' ? {} : { param }),
+    message: missing ? `'${param}' is missing.` : `'${param}': ${issue?.message ?? 'is not valid'}.`,
+  });
+}
+
+function pathText(path: readonly PropertyKey[]): string {
+  return path.map((key, index) => (typeof key === 'number' ? `[${key}]` : `${index === 0 ? '' : '.'}${String(key)}`)).join('');
+}
+
+function valueAt(value: unknown, path: readonly PropertyKey[]): unknown {
+  let current = value;
+  for (const key of path) {
+    if (typeof current !== 'object' || current === null) return undefined;
+    current = Reflect.get(current, key);
+  }
+  return current;
+}
+
+function requestOf(fields: CommonFields, prompt: Prompt, options: ParseOptions): CompletionRequest {
+  if (fields.stream_options !== undefined && !fields.stream) {
+    throw invalid('stream_options', 'is for streams: send it with "stream": true');
+  }
+  const repeat = sameOrOne('repeat_penalty', fields.repeat_penalty, 'repetition_penalty', fields.repetition_penalty);
+  const limit = sameOrOne('max_tokens', fields.max_tokens, 'max_completion_tokens', fields.max_completion_tokens);
+  return {
+    task: {
+      model: fields.model,
+      prompt,
+      sampling: {
+        temperature: fields.temperature,
+        topK: Math.max(0, fields.top_k),
+        topP: fields.top_p,
+        minP: fields.min_p,
+        seed: fields.seed === -1 ? options.randomSeed() : fields.seed,
+        repeatPenalty: repeat ?? 1,
+        frequencyPenalty: fields.frequency_penalty,
+        presencePenalty: fields.presence_penalty,
+        ignoreEos: fields.ignore_eos,
+        logitBias: logitBiasOf(fields.logit_bias),
+      },
+      maxTokens: limit === undefined || limit === -1 ? null : limit,
+      stop: fields.stop,
+    },
+    stream: fields.stream,
+    includeUsage: fields.stream_options?.include_usage ?? false,
+    returnTokens: fields.return_tokens,
+  };
+}
+
+/** Two names of one setting: both may be there if they agree. */
+function sameOrOne(name: string, value: number | undefined, otherName: string, other: number | undefined): number | undefined {
+  if (value !== undefined && other !== undefined && value !== other) {
+    throw invalid(otherName, `says ${other} and '${name}' says ${value}: send one of them`);
+  }
+  return value ?? other;
+}
+
+function logitBiasOf(bias: Readonly<Record<string, number>>): readonly (readonly [number, number])[] {
+  const entries = Object.entries(bias);
+  if (entries.length > LOGIT_BIAS_ENTRIES_MAX) throw invalid('logit_bias', `has more than ${LOGIT_BIAS_ENTRIES_MAX} entries`);
+  return entries.map(([name, value]) => {
+    const token = Number(name);
+    if (!/^\d{1,10}$/.test(name) || token > TOKEN_ID_MAX) throw invalid('logit_bias', 'maps token ids to numbers from -100 to 100');
+    return [token, value] as const;
+  });
+}
+
+function messageOf(message: z.output<typeof messageSchema>): ChatMessage {
+  const { role, content, tool_calls: _calls, function_call: _call, audio: _audio, ...others } = message;
+  return {
+    ...others,
+    // Templates know `system`; `developer` is OpenAI's newer name of the same.
+    role: role === 'developer' ? 'system' : role,
+    content: Array.isArray(content) ? content.map((part) => part.text).join('\n') : (content ?? null),
+  };
+}
+
+function promptOf(prompt: z.output<typeof textSchema>['prompt']): Prompt {
+  if (typeof prompt === 'string') return { kind: 'text', text: prompt };
+  const tokens: number[] = [];
+  for (const item of prompt) {
+    if (typeof item === 'string') return { kind: 'text', text: item };
+    if (typeof item !== 'number') return { kind: 'tokens', tokens: item };
+    tokens.push(item);
+  }
+  return { kind: 'tokens', tokens };
+}
+
+function invalid(param: string, what: string): ApiError {
+  return new ApiError({ status: 400, code: 'invalid_value', param, message: `'${param}' ${what}.` });
+}
