@@ -1,6 +1,8 @@
 /**
  * `agent run MODEL [PROMPT]`: asks the running agent, or starts one for the length of the command, and streams the answer.
  */
+import { existsSync } from 'node:fs';
+import { resolve } from 'node:path';
 import { createInterface } from 'node:readline/promises';
 import { RingError } from '../core/errors.js';
 import { AgentClient } from './agent-client.js';
@@ -39,7 +41,7 @@ export async function runCommand(model: string | undefined, prompt: string | und
   const own = running === null ? await startAgent(options.defaults, createLog('warn')) : null;
   try {
     const client = new AgentClient(running ?? own?.running ?? unreachableAgent());
-    const served = await loadModel(client, { model: model ?? '' }, interrupted.signal);
+    const served = await loadModel(client, { model: model !== undefined && existsSync(model) ? resolve(model) : model ?? '' }, interrupted.signal);
     const question = prompt ?? (process.stdin.isTTY ? null : await readAll());
     if (question === null) await converse(client, served, options, interrupted.signal);
     else {

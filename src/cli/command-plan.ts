@@ -1,0 +1,33 @@
+/** `agent plan MODEL`: who would run what, and why, without running it. */
+import { existsSync } from 'node:fs';
+import { resolve } from 'node:path';
+import type { ClusterStatus } from '../agent/service.js';
+import type { Plan } from '../core/types.js';
+import { renderPlan } from './render.js';
+import { requireAgent } from './require-agent.js';
+
+export interface PlanOptions {
+  readonly stateDir: string;
+  readonly policy: string;
+  readonly nodes?: number;
+  readonly ctx?: number;
+  readonly slots?: number;
+  readonly json?: boolean;
+}
+
+export async function planCommand(model: string, options: PlanOptions): Promise<void> {
+  const client = await requireAgent(options.stateDir);
+  const plan = await client.post('/v1/cluster/plan', {
+    model: model !== '' && existsSync(model) ? resolve(model) : model,
+    policy: options.policy,
+    ...(options.nodes === undefined ? {} : { nodes: options.nodes }),
+    ...(options.ctx === undefined ? {} : { contextTokens: options.ctx }),
+    ...(options.slots === undefined ? {} : { slots: options.slots }),
+  }) as Plan;
+  if (options.json === true) {
+    process.stdout.write(`${JSON.stringify(plan, null, 2)}\n`);
+    return;
+  }
+  const status = await client.get('/v1/cluster') as ClusterStatus;
+  process.stdout.write(`${renderPlan(plan, status.nodes)}\n`);
+}

@@ -1,0 +1,187 @@
+#!/usr/bin/env node
+/**
+ * The command line: what can be typed, and which command does it. Each command is a file of its own, loaded when used.
+ *
+ * Exit codes: 0 done, 1 failed, 2 wrong usage.
+ */
+import '../net/polyfill.js';
+import { Command, CommanderError, InvalidArgumentError, Option } from 'commander';
+import { errorCodeOf, errorMessageOf } from '../core/errors.js';
+import { AGENT_VERSION } from '../version.js';
+import type { StartSettings } from './compose.js';
+import { LOG_LEVELS } from './log.js';
+import { defaultStateDirectory } from './state-directory.js';
+
+const FAILED = 1;
+const WRONG_USAGE = 2;
+
+function count(minimum: number): (text: string) => number {
+  return (text) => {
+    const value = Number(text);
+    if (!Number.isInteger(value) || value < minimum) throw new InvalidArgumentError(`give a whole number of at least ${minimum}.`);
+    return value;
+  };
+}
+
+function port(text: string): number {
+  const value = Number(text);
+  if (!Number.isInteger(value) || value < 0 || value > 65_535) throw new InvalidArgumentError('give a port between 0 and 65535 (0 = any free one).');
+  return value;
+}
+
+function positive(text: string): number {
+  const value = Number(text);
+  if (!Number.isFinite(value) || value <= 0) throw new InvalidArgumentError('give a number above 0.');
+  return value;
+}
+
+function temperature(text: string): number {
+  const value = Number(text);
+  if (!Number.isFinite(value) || value < 0 || value > 2) throw new InvalidArgumentError('give a number between 0 and 2.');
+  return value;
+}
+
+function seed(text: string): number {
+  const value = Number(text);
+  if (!Number.isInteger(value) || value < 0 || value > 0xffff_ffff) throw new InvalidArgumentError('give a whole number between 0 and 4294967295.');
+  return value;
+}
+
+const collect = (value: string, previous: readonly string[] | undefined): string[] => [...previous ?? [], value];
+
+/** Options of `start` that `run` needs too, for the agent that it starts when none is running. */
+function agentOptions(command: Command): Command {
+  return command
+    .option('--cluster <name>', 'cluster to join', 'default')
+    .option('--secret-file <file>', 'file with the cluster\'s secret (agent secret makes one); without it anyone on the LAN may join')
+    .option('--peer <address...>', 'address of another agent, where multicast does not reach (host:port or multiaddr)', collect)
+    .option('--listen <address>', 'address for other agents: host:port, host or port (default: every interface, port 11501)')
+    .option('--no-mdns', 'do not look for agents by mDNS')
+    .option('--threads <n>', 'threads for a stage (default: cores)', count(1))
+    .option('--max-ram <GB>', 'memory that stages may take on this node, in GB (1e9 bytes)', positive)
+    .option('--ctx <tokens>', 'context of a sequence in tokens (default: the planner\'s choice)', count(1))
+    .option('--slots <n>', 'sequences at once (default: the planner\'s choice)', count(1))
+    .addOption(new Option('--log-level <level>', 'what to log').choices(LOG_LEVELS).default('info'));
+}
+
+interface AgentFlags {
+  readonly cluster: string;
+  readonly secretFile?: string;
+  readonly peer?: readonly string[];
+  readonly listen?: string;
+  readonly mdns: boolean;
+  readonly threads?: number;
+  readonly maxRam?: number;
+  readonly ctx?: number;
+  readonly slots?: number;
+  readonly logLevel: StartSettings['logLevel'];
+  readonly stateDir: string;
+  readonly model?: readonly string[];
+  readonly apiHost?: string;
+  readonly apiPort?: number;
+  readonly apiKeyFile?: string;
+}
+
+function settingsOf(flags: AgentFlags): StartSettings {
+  return {
+    stateDirectory: flags.stateDir,
+    clusterName: flags.cluster,
+    secretFile: flags.secretFile ?? null,
+    peers: flags.peer ?? [],
+    listen: flags.listen ?? null,
+    mdns: flags.mdns,
+    threads: flags.threads ?? null,
+    maxRamBytes: flags.maxRam === undefined ? null : Math.trunc(flags.maxRam * 1e9),
+    contextTokens: flags.ctx ?? null,
+    slots: flags.slots ?? null,
+    models: flags.model ?? [],
+    apiHost: flags.apiHost ?? null,
+    apiPort: flags.apiPort ?? null,
+    apiKeyFile: flags.apiKeyFile ?? null,
+    logLevel: flags.logLevel,
+  };
+}
+
+function program(): Command {
+  const stateDir = new Option('--state-dir <directory>', 'where the agent keeps its identity and shards').default(defaultStateDirectory());
+  const root = new Command('agent')
+    .description('Runs one large language model on the machines you already own.')
+    .version(AGENT_VERSION)
+    .showHelpAfterError('(add --help for the options)')
+    .exitOverride();
+
+  agentOptions(root.command('start'))
+    .description('start this machine\'s agent and stay in the foreground')
+    .addOption(stateDir)
+    .option('--model <ref...>', 'model to serve: a GGUF file, a directory of them, or a name', collect)
+    .option('--api-host <host>', 'address of the HTTP API (default: 127.0.0.1; another one needs --api-key-file)')
+    .option('--api-port <port>', 'port of the HTTP API (default: 11500)', port)
+    .option('--api-key-file <file>', 'file with the keys that the API accepts, one per line')
+    .action(async (flags: AgentFlags) => (await import('./command-start.js')).startCommand(settingsOf(flags)));
+
+  root.command('secret')
+    .description('make a cluster secret and print it')
+    .action(async () => (await import('./command-secret.js')).secretCommand());
+
+  agentOptions(root.command('run'))
+    .description('answer a prompt; without one, read it from standard input or talk in the terminal')
+    .argument('[model]', 'name or GGUF file (default: the served model, or the built-in one)')
+    .argument('[prompt]', 'what to continue or answer')
+    .addOption(stateDir)
+    .option('--max-tokens <n>', 'longest answer in tokens', count(1))
+    .option('--temperature <t>', '0 = always the likeliest token', temperature)
+    .option('--seed <n>', 'same seed, same answer', seed)
+    .option('--json', 'print {text, tokens, usage, timings} instead')
+    .action(async (model: string | undefined, prompt: string | undefined, flags: AgentFlags & { maxTokens?: number; temperature?: number; seed?: number; json?: boolean }) =>
+      (await import('./command-run.js')).runCommand(model, prompt, {
+        stateDir: flags.stateDir,
+        ...(flags.maxTokens === undefined ? {} : { maxTokens: flags.maxTokens }),
+        ...(flags.temperature === undefined ? {} : { temperature: flags.temperature }),
+        ...(flags.seed === undefined ? {} : { seed: flags.seed }),
+        json: flags.json ?? false,
+        defaults: { ...settingsOf(flags), apiPort: 0 },
+      }));
+
+  root.command('status')
+    .description('the cluster: nodes, coordinator, models and their stages')
+    .addOption(stateDir)
+    .option('--json', 'as JSON')
+    .action(async (flags: { stateDir: string; json?: boolean }) => (await import('./command-status.js')).statusCommand(flags));
+
+  root.command('plan')
+    .description('show which node would run which layers, without running it')
+    .argument('[model]', 'name or GGUF file (default: the served model, or the built-in one)')
+    .addOption(stateDir)
+    .addOption(new Option('--policy <policy>', 'how layers are shared out').choices(['ram_balanced', 'throughput']).default('ram_balanced'))
+    .option('--nodes <n>', 'use exactly this many nodes', count(1))
+    .option('--ctx <tokens>', 'context of a sequence in tokens', count(1))
+    .option('--slots <n>', 'sequences at once', count(1))
+    .option('--json', 'as JSON')
+    .action(async (model: string | undefined, flags: { stateDir: string; policy: string; nodes?: number; ctx?: number; slots?: number; json?: boolean }) =>
+      (await import('./command-plan.js')).planCommand(model ?? '', flags));
+
+  root.command('models')
+    .description('models that the cluster holds')
+    .addOption(stateDir)
+    .option('--json', 'as JSON')
+    .action(async (flags: { stateDir: string; json?: boolean }) => (await import('./command-models.js')).modelsCommand(flags));
+
+  root.command('stop')
+    .description('let running answers finish, then end this machine\'s agent')
+    .addOption(stateDir)
+    .action(async (flags: { stateDir: string }) => (await import('./command-stop.js')).stopCommand(flags));
+  return root;
+}
+
+try {
+  await program().parseAsync();
+} catch (error) {
+  if (error instanceof CommanderError) {
+    // Commander has printed the message or the help already.
+    process.exitCode = error.exitCode === 0 ? 0 : WRONG_USAGE;
+  } else {
+    process.stderr.write(`agent: ${errorMessageOf(error)}\n`);
+    if (errorCodeOf(error) === 'internal' && error instanceof Error) process.stderr.write(`${error.stack ?? ''}\n`);
+    process.exitCode = errorCodeOf(error) === 'bad_config' ? WRONG_USAGE : FAILED;
+  }
+}
