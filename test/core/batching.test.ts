@@ -1,0 +1,179 @@
+import { describe, expect, it } from 'vitest';
+import { HeadScheduler, MAX_QUEUED_SEQUENCES } from '../../src/core/batching.js';
+import type { HeadStep, SequenceRequest } from '../../src/core/batching.js';
+import type { SampledToken } from '../../src/core/types.js';
+
+const sampling = {
+  temperature: 0, topK: 0, topP: 1, minP: 0, seed: 1, repeatPenalty: 1, frequencyPenalty: 0, presencePenalty: 0, ignoreEos: false, logitBias: [],
+};
+
+function request(requestId: string, promptLength: number, maxTokens = 4): SequenceRequest {
+  return { requestId, origin: 'origin', promptTokens: Array.from({ length: promptLength }, (_, i) => i), emittedTokens: [], sampling, maxTokens };
+}
+
+function scheduler(overrides: Partial<ConstructorParameters<typeof HeadScheduler>[0]> = {}): HeadScheduler {
+  return new HeadScheduler({ slots: 4, contextTokens: 1024, batchTokens: 64, stages: 1, ...overrides });
+}
+
+/** The ring's answer to a step: one token for each slice that samples. Slots are followed as a tail does it. */
+class Tail {
+  readonly sequences = new Map<number, string>();
+
+  answer(step: HeadStep, token = 7, endOfGeneration = false): SampledToken[] {
+    for (const operation of step.operations) {
+      if (operation.kind === 'open') this.sequences.set(operation.slot, operation.sequenceId);
+      else this.sequences.delete(operation.slot);
+    }
+    return step.slices.filter((slice) => slice.sample).map((slice) => ({
+      slot: slice.slot, sequenceId: this.sequences.get(slice.slot) ?? '?', position: slice.position + slice.tokens, token, endOfGeneration,
+    }));
+  }
+}
+
+function drain(head: HeadScheduler, nowMs = 0): HeadStep[] {
+  const steps: HeadStep[] = [];
+  for (let step = head.next(nowMs); step !== null; step = head.next(nowMs)) steps.push(step);
+  return steps;
+}
+
+/** Runs to the end; answers each step as soon as it was sent. */
+function runAll(head: HeadScheduler, tail = new Tail()): { steps: HeadStep[]; finished: string[] } {
+  const steps: HeadStep[] = [];
+  const finished: string[] = [];
+  const flying: HeadStep[] = [];
+  for (let round = 0; round < 10_000; round += 1) {
+    for (const step of drain(head, round)) {
+      steps.push(step);
+      flying.push(step);
+    }
+    const returned = flying.shift();
+    if (returned === undefined) return { steps, finished };
+    for (const done of head.complete(returned.step, tail.answer(returned), round)) finished.push(done.requestId);
+  }
+  throw new Error('the scheduler did not come to rest');
+}
+
+describe('the head\'s scheduler', () => {
+  it('sends a prompt in chunks of at most a batch, samples after the last one only, then decodes token by token', () => {
+    const head = scheduler();
+    expect(head.admit(request('a', 100, 3)).kind).toBe('admitted');
+    const { steps, finished } = runAll(head);
+    expect(steps[0]?.operations).toMatchObject([{ kind: 'open', slot: 0, sequenceId: 'a', promptLength: 100 }]);
+    expect(steps.slice(0, 4).map((step) => step.slices)).toEqual([
+      [{ slot: 0, position: 0, tokens: 64, sample: false }],
+      [{ slot: 0, position: 64, tokens: 36, sample: true }],
+      [{ slot: 0, position: 100, tokens: 1, sample: true }],
+      [{ slot: 0, position: 101, tokens: 1, sample: true }],
+    ]);
+    expect(Array.from(steps[2]?.tokens ?? [])).toEqual([7]);
+    expect(finished).toEqual(['a']);
+    expect(steps.at(-1)?.operations).toEqual([{ kind: 'close', slot: 0 }]);
+  });
+
+  it('never mixes a prefill chunk with decode tokens, and alternates them', () => {
+    const head = scheduler();
+    const tail = new Tail();
+    head.admit(request('a', 2, 50));
+    const [first] = drain(head);
+    if (first === undefined) throw new Error('no step');
+    head.complete(first.step, tail.answer(first), 1);
+    head.admit(request('b', 200, 2));
+    const kinds: string[] = [];
+    const flying: HeadStep[] = [];
+    for (let round = 0; round < 8; round += 1) {
+      for (const step of drain(head, round)) {
+        const single = step.slices.every((slice) => slice.tokens === 1);
+        const prefill = step.slices.length === 1 && step.slices[0]?.slot === 1;
+        expect(single || prefill).toBe(true);
+        kinds.push(prefill && !single ? 'prefill' : 'decode');
+        flying.push(step);
+      }
+      const returned = flying.shift();
+      if (returned !== undefined) head.complete(returned.step, tail.answer(returned), round);
+    }
+    expect(kinds.slice(0, 4)).toEqual(['decode', 'prefill', 'decode', 'prefill']);
+  });
+
+  it('spreads decoding sequences over as many micro-batches as there are stages', () => {
+    const head = scheduler({ stages: 2, slots: 4 });
+    const tail = new Tail();
+    for (const name of ['a', 'b', 'c', 'd']) head.admit(request(name, 1, 50));
+    const flying = drain(head);
+    for (let round = 0; round < 20; round += 1) {
+      const returned = flying.shift();
+      if (returned === undefined) break;
+      head.complete(returned.step, tail.answer(returned), round);
+      flying.push(...drain(head, round));
+    }
+    expect(flying.map((step) => step.slices.length)).toEqual([2, 2]);
+    expect(new Set(flying.flatMap((step) => step.slices.map((slice) => slice.slot))).size).toBe(4);
+  });
+
+  it('fills the lowest free slot first and reuses a slot that closed', () => {
+    const head = scheduler({ slots: 2 });
+    for (const name of ['a', 'b', 'c']) head.admit(request(name, 1, 1));
+    const opened = runAll(head).steps.flatMap((step) => step.operations).filter((operation) => operation.kind === 'open');
+    expect(opened).toMatchObject([{ slot: 0, sequenceId: 'a' }, { slot: 1, sequenceId: 'b' }, { slot: 0, sequenceId: 'c' }]);
+  });
+
+  it('drops results of a sequence that was cancelled while its step was under way, also when the slot was taken again', () => {
+    const head = scheduler({ slots: 1 });
+    const tail = new Tail();
+    head.admit(request('a', 1, 9));
+    const [first] = drain(head);
+    if (first === undefined) throw new Error('no step');
+    expect(head.cancel('a')).toBe(true);
+    head.admit(request('b', 1, 1));
+    const [second] = drain(head);
+    expect(second?.operations).toMatchObject([{ kind: 'close', slot: 0 }, { kind: 'open', slot: 0, sequenceId: 'b' }]);
+    expect(head.complete(first.step, tail.answer(first), 1)).toEqual([]);
+    if (second === undefined) throw new Error('no step');
+    expect(head.complete(second.step, tail.answer(second), 2)).toMatchObject([{ requestId: 'b', reason: 'length', tokens: 1 }]);
+  });
+
+  it('sends a cancellation into the ring even when nothing else is to be sent', () => {
+    const head = scheduler();
+    const tail = new Tail();
+    head.admit(request('a', 1, 9));
+    const [first] = drain(head);
+    if (first === undefined) throw new Error('no step');
+    head.complete(first.step, tail.answer(first), 1);
+    drain(head);
+    head.cancel('a');
+    expect(drain(head)).toMatchObject([{ operations: [{ kind: 'close', slot: 0 }], slices: [] }]);
+  });
+
+  it('ends at an end-of-generation token with reason stop, at max_tokens and at the context with reason length', () => {
+    const stop = scheduler();
+    const tail = new Tail();
+    stop.admit(request('a', 1, 9));
+    const [first] = drain(stop);
+    if (first === undefined) throw new Error('no step');
+    expect(stop.complete(first.step, tail.answer(first, 0, true), 1)).toMatchObject([{ reason: 'stop', tokens: 1 }]);
+
+    const context = scheduler({ contextTokens: 12 });
+    context.admit(request('b', 10, 1_000));
+    const { steps } = runAll(context);
+    expect(steps.flatMap((step) => step.slices).filter((slice) => slice.sample)).toHaveLength(2);
+  });
+
+  it('continues a replayed sequence at the position where it was', () => {
+    const head = scheduler();
+    head.admit({ ...request('a', 4, 5), emittedTokens: [50, 51, 52] });
+    const { steps, finished } = runAll(head);
+    expect(steps[0]?.slices).toEqual([{ slot: 0, position: 0, tokens: 7, sample: true }]);
+    expect(steps[0]?.operations).toMatchObject([{ emittedTokens: [50, 51, 52], promptLength: 4 }]);
+    expect(finished).toEqual(['a']);
+    expect(steps.flatMap((step) => step.slices).filter((slice) => slice.sample)).toHaveLength(2);
+  });
+
+  it('refuses what cannot be served: empty, too long, twice, too many', () => {
+    const head = scheduler({ contextTokens: 8 });
+    expect(head.admit(request('a', 0))).toMatchObject({ kind: 'refused', code: 'bad_request' });
+    expect(head.admit(request('a', 8))).toMatchObject({ kind: 'refused', code: 'context_too_long' });
+    expect(head.admit(request('a', 2)).kind).toBe('admitted');
+    expect(head.admit(request('a', 2))).toMatchObject({ kind: 'refused', code: 'bad_request' });
+    for (let i = 1; i < MAX_QUEUED_SEQUENCES; i += 1) expect(head.admit(request(`r${i}`, 2)).kind).toBe('admitted');
+    expect(head.admit(request('last', 2))).toMatchObject({ kind: 'refused', code: 'queue_full' });
+  });
+});
