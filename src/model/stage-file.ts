@@ -69,8 +69,13 @@ export function isWhole(spec: StageSpec, layers: number): boolean {
   return spec.range.start === 0 && spec.range.end === layers && spec.head && spec.tail;
 }
 
+export interface PlanOptions {
+  /** False: the head's rows are read from the model's own file (`embeddingInModel`), no copy is made. */
+  readonly copyEmbedding: boolean;
+}
+
 /** Throws RingError `unsplittable_model` when the rules forbid this cut, `bad_gguf` when a tensor is missing. */
-export function planStageFile(header: GgufHeader, spec: StageSpec): StageFileLayout {
+export function planStageFile(header: GgufHeader, spec: StageSpec, options: PlanOptions = { copyEmbedding: true }): StageFileLayout {
   const facts = architectureFacts(header);
   const rules = architectureRules(facts.architecture);
   const whole = isWhole(spec, facts.layers);
@@ -83,7 +88,7 @@ export function planStageFile(header: GgufHeader, spec: StageSpec): StageFileLay
     assert(place !== undefined, 'every tensor has a place');
     return { targetName: place.name, targetOffset: place.offset, sizeBytes: place.sizeBytes, source: entry.source };
   });
-  const embedding = spec.head && !whole ? requireTensor(header, EMBEDDING) : null;
+  const embedding = spec.head && !whole && options.copyEmbedding ? requireTensor(header, EMBEDDING) : null;
   const tensors: StageTensor[] = [];
   const holes: { targetName: string; targetOffset: number; sizeBytes: number }[] = [];
   for (const { source, ...place } of placed) {

@@ -1,0 +1,194 @@
+/**
+ * The node's models and shards behind one port: what it holds, what a stage needs, what peers may read.
+ *
+ * Peers reach tensors by digest and name only, never by path. A stage's file is made once and found ever after; two
+ * requests for one file share one writer. It must not know libp2p, the ring or the engine.
+ */
+import { join } from 'node:path';
+import { existsSync } from 'node:fs';
+import { RingError } from '../core/errors.js';
+import type { HeldModel, HeldShard, ModelShape } from '../core/types.js';
+import type { ChatPrompt, Log, ModelLibrary, RemoteWeights, StageFiles, StageFilesRequest, TensorContent, WeightsHeader } from '../ports.js';
+import type { ChatTemplate } from './chat-template.js';
+import { chatTemplate } from './chat-template.js';
+import type { GgufHeader } from './gguf-reader.js';
+import { checkedHeader, HeaderCache, isDigest } from './header-cache.js';
+import { modelShape } from './model-shape.js';
+import { ModelStore } from './model-store.js';
+import { FetchingTensorSource } from './remote-tensors.js';
+import { ShardCache } from './shard-cache.js';
+import type { StageSpec } from './stage-file.js';
+import { embeddingInModel, isWhole, planStageFile } from './stage-file.js';
+import type { TensorSource } from './stage-writer.js';
+import { embeddingFileOf, writeHeaderOnly, writeStageFile } from './stage-writer.js';
+import { DigestCache, modelTensorSource, PlacedTensorSource } from './tensor-source.js';
+
+/** Parsed headers and templates kept in memory. */
+const MAX_PARSED_HEADERS = 16;
+
+export interface ModelLibraryOptions {
+  readonly stateDirectory: string;
+  /** `--model`: files, first shards, directories. */
+  readonly modelPaths: readonly string[];
+  /** Default true. */
+  readonly builtIn?: boolean;
+  readonly log: Log | null;
+  /** For templates that print today's date. */
+  readonly today?: () => Date;
+}
+
+/** Throws RingError when a path of `modelPaths` is no model. */
+export async function openModelLibrary(options: ModelLibraryOptions): Promise<DiskModelLibrary> {
+  const store = await ModelStore.open({
+    directories: [join(options.stateDirectory, 'models')], paths: options.modelPaths, builtIn: options.builtIn ?? true, log: options.log,
+  });
+  return new DiskModelLibrary(store, options);
+}
+
+export class DiskModelLibrary implements ModelLibrary {
+  private readonly headers: HeaderCache;
+  private readonly shardCache: ShardCache;
+  private readonly digests: DigestCache;
+  private readonly parsed = new Map<string, GgufHeader>();
+  private readonly templates = new Map<string, ChatTemplate>();
+  /** Writers at work, by target. */
+  private readonly writing = new Map<string, Promise<unknown>>();
+  private heldShards: readonly HeldShard[];
+
+  constructor(private readonly store: ModelStore, private readonly options: ModelLibraryOptions) {
+    this.headers = new HeaderCache(join(options.stateDirectory, 'headers'));
+    this.shardCache = new ShardCache(join(options.stateDirectory, 'shards'));
+    this.digests = new DigestCache(join(options.stateDirectory, 'digests'));
+    this.heldShards = this.shardCache.list();
+  }
+
+  models(): readonly HeldModel[] {
+    return this.store.list();
+  }
+
+  shards(): readonly HeldShard[] {
+    return this.heldShards;
+  }
+
+  async resolve(reference: string): Promise<HeldModel | null> {
+    return this.store.resolve(reference);
+  }
+
+  /** Looks for models and shards again. */
+  async refresh(): Promise<void> {
+    await this.store.refresh();
+    this.heldShards = this.shardCache.list();
+  }
+
+  async shape(model: HeldModel, remote: RemoteWeights, signal: AbortSignal): Promise<ModelShape> {
+    return modelShape(await this.headerOf(model, remote, signal), model.name);
+  }
+
+  async vocabularyFile(model: HeldModel, remote: RemoteWeights, signal: AbortSignal): Promise<string> {
+    const header = await this.headerOf(model, remote, signal);
+    const stored = this.store.get(model.digest);
+    if (stored !== null && header.files.length === 1) return stored.path;
+    const target = join(this.options.stateDirectory, 'vocabularies', `${model.digest}.gguf`);
+    // Written in one durable step: what is there under this name is whole.
+    if (!existsSync(target)) await this.once(target, () => writeHeaderOnly(header, target));
+    return target;
+  }
+
+  async renderChat(model: HeldModel, remote: RemoteWeights, chat: ChatPrompt, signal: AbortSignal): Promise<string> {
+    const header = await this.headerOf(model, remote, signal);
+    const template = this.templates.get(model.digest) ?? chatTemplate(header);
+    remember(this.templates, model.digest, template);
+    return template.render(chat, this.options.today?.() ?? new Date());
+  }
+
+  async stageFiles(request: StageFilesRequest, remote: RemoteWeights): Promise<StageFiles> {
+    const { model, range, head, tail } = request;
+    // A file that was replaced under its name must not be cut by the old header.
+    await this.store.refresh();
+    const header = await this.headerOf(model, remote, request.signal);
+    const spec: StageSpec = { range, head, tail };
+    const stored = this.store.get(model.digest);
+    if (stored !== null && isWhole(spec, model.layers)) return { stageFile: stored.path, embedding: null, bytes: stored.held.sizeBytes };
+    const layout = planStageFile(header, spec, { copyEmbedding: stored === null });
+    const target = this.shardCache.pathOf(model.digest, spec);
+    const source = stored !== null ? modelTensorSource(stored.header, this.digests) : await this.fetchingSource(header, remote, request.signal);
+    await this.once(target, () => writeStageFile(layout, source, target, {
+      signal: request.signal, onProgress: ({ doneBytes, totalBytes }) => request.onProgress(totalBytes === 0 ? 1 : doneBytes / totalBytes),
+    }));
+    this.heldShards = this.shardCache.list();
+    const rows = layout.embedding;
+    const copied = rows === null ? null : { file: embeddingFileOf(target), offset: 0, ggmlType: rows.ggmlType, rows: rows.rows };
+    return { stageFile: target, embedding: stored !== null && head && !isWhole(spec, model.layers) ? embeddingInModel(stored.header) : copied, bytes: layout.fileBytes };
+  }
+
+  async header(modelDigest: string): Promise<WeightsHeader | null> {
+    if (!isDigest(modelDigest)) return null;
+    const stored = this.store.get(modelDigest);
+    if (stored === null) return this.headers.load(modelDigest);
+    return { name: stored.held.name, sizeBytes: stored.held.sizeBytes, files: stored.header.files.map((file) => file.header) };
+  }
+
+  async tensor(modelDigest: string, tensorName: string): Promise<TensorContent | null> {
+    const header = await this.localHeader(modelDigest);
+    if (header === null || !header.byName.has(tensorName)) return null;
+    const source = this.store.get(modelDigest) !== null
+      ? modelTensorSource(header, this.digests) : new PlacedTensorSource(await this.shardCache.places(header), this.digests);
+    const sizeBytes = source.sizeOf(tensorName);
+    if (sizeBytes === null) return null;
+    return { sizeBytes, digest: await source.digest(tensorName), read: (offset) => source.read(tensorName, offset) };
+  }
+
+  private async fetchingSource(header: GgufHeader, remote: RemoteWeights, signal: AbortSignal): Promise<TensorSource> {
+    const local = new PlacedTensorSource(await this.shardCache.places(header), this.digests);
+    return new FetchingTensorSource(header, local, remote, signal);
+  }
+
+  /** From a model or a cached header; null when this node knows nothing of it. */
+  private async localHeader(digest: string): Promise<GgufHeader | null> {
+    if (!isDigest(digest)) return null;
+    const stored = this.store.get(digest);
+    if (stored !== null) return stored.header;
+    const parsed = this.parsed.get(digest);
+    if (parsed !== undefined) return parsed;
+    const cached = await this.headers.load(digest);
+    if (cached === null) return null;
+    const header = checkedHeader(cached, digest);
+    remember(this.parsed, digest, header);
+    return header;
+  }
+
+  private async headerOf(model: HeldModel, remote: RemoteWeights, signal: AbortSignal): Promise<GgufHeader> {
+    const local = await this.localHeader(model.digest);
+    if (local !== null) return local;
+    if (!isDigest(model.digest)) throw new RingError('bad_request', `${JSON.stringify(model.digest.slice(0, 80))} is no digest of a model`);
+    const sent = await remote.header(model.digest, signal);
+    const header = checkedHeader(sent, model.digest);
+    if (header.identity.sizeBytes !== model.sizeBytes) {
+      throw new RingError('digest_mismatch', `a node says that model ${model.name} has ${header.identity.sizeBytes} bytes, the plan says ${model.sizeBytes}`, { model: model.name });
+    }
+    await this.headers.store(model.digest, sent);
+    remember(this.parsed, model.digest, header);
+    return header;
+  }
+
+  /** One writer per target; a second request waits for the first and then looks again. */
+  private async once<T>(target: string, write: () => Promise<T>): Promise<T> {
+    const before = this.writing.get(target) ?? Promise.resolve();
+    const turn = before.then(write, write);
+    const quiet = turn.then(() => undefined, () => undefined);
+    this.writing.set(target, quiet);
+    try {
+      return await turn;
+    } finally {
+      if (this.writing.get(target) === quiet) this.writing.delete(target);
+    }
+  }
+}
+
+/** Keeps the newest `MAX_PARSED_HEADERS`. */
+function remember<T>(map: Map<string, T>, key: string, value: T): void {
+  map.delete(key);
+  map.set(key, value);
+  const oldest = map.keys().next();
+  if (map.size > MAX_PARSED_HEADERS && oldest.done !== true) map.delete(oldest.value);
+}
