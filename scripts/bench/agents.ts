@@ -1,0 +1,149 @@
+/**
+ * Agents of one bench ring: processes started through the command line on this machine, joined by address, asked through
+ * the HTTP API as any client would, and ended with their runners. It must not know what is measured.
+ */
+import { spawn } from 'node:child_process';
+import type { ChildProcess } from 'node:child_process';
+import { createServer } from 'node:net';
+import { join } from 'node:path';
+import type { ClusterStatus } from '../../src/agent/service.js';
+
+const START_DEADLINE_MS = 60_000;
+const STOP_DEADLINE_MS = 30_000;
+const CALL_DEADLINE_MS = 20 * 60_000;
+const POLL_MS = 100;
+const OUTPUT_KEPT_CHARACTERS = 16_384;
+
+export interface AgentSettings {
+  readonly packageDirectory: string;
+  readonly stateDir: string;
+  /** Ports of every agent of the ring; `index` is this one's. */
+  readonly peerPorts: readonly number[];
+  readonly index: number;
+  readonly cluster: string;
+  readonly threads: number;
+  readonly contextTokens: number;
+  /** Null = this agent has no model file. */
+  readonly modelFile: string | null;
+}
+
+const living = new Set<Agent>();
+for (const signal of ['SIGINT', 'SIGTERM'] as const) {
+  process.once(signal, () => process.exit(1));
+}
+process.once('exit', () => {
+  for (const agent of living) agent.kill();
+});
+
+export class Agent {
+  private output = '';
+
+  private constructor(private readonly child: ChildProcess, private readonly apiPort: number) {
+    living.add(this);
+    for (const stream of [child.stdout, child.stderr]) {
+      stream?.setEncoding('utf8').on('data', (text: string) => {
+        this.output = (this.output + text).slice(-OUTPUT_KEPT_CHARACTERS);
+      });
+    }
+  }
+
+  static async start(settings: AgentSettings): Promise<Agent> {
+    const apiPort = await freePort();
+    const ownPort = settings.peerPorts[settings.index];
+    const others = settings.peerPorts.filter((_, index) => index !== settings.index).map((port) => `127.0.0.1:${port}`);
+    const child = spawn(process.execPath, [
+      join(settings.packageDirectory, 'dist', 'src', 'cli', 'main.js'), 'start',
+      '--state-dir', settings.stateDir, '--cluster', settings.cluster, '--no-mdns', '--log-level', 'warn',
+      '--listen', `127.0.0.1:${ownPort}`, '--api-port', String(apiPort),
+      '--threads', String(settings.threads), '--ctx', String(settings.contextTokens), '--slots', '1',
+      ...others.flatMap((address) => ['--peer', address]),
+      ...(settings.modelFile === null ? [] : ['--model', settings.modelFile]),
+    ], { stdio: ['ignore', 'pipe', 'pipe'], detached: true });
+    return new Agent(child, apiPort);
+  }
+
+  get pid(): number {
+    if (this.child.pid === undefined) throw new Error('an agent could not be started');
+    return this.child.pid;
+  }
+
+  async status(): Promise<ClusterStatus> {
+    // The agent's own answer, of this same version.
+    return await (await this.call('GET', '/v1/cluster')).json() as ClusterStatus;
+  }
+
+  async statusWhen(what: string, takes: (status: ClusterStatus) => boolean): Promise<ClusterStatus> {
+    const deadline = performance.now() + START_DEADLINE_MS;
+    for (;;) {
+      if (this.child.exitCode !== null) throw new Error(`an agent ended before ${what}:\n${this.output}`);
+      const status = await this.status().catch(() => null);
+      if (status !== null && takes(status)) return status;
+      if (performance.now() > deadline) throw new Error(`not within ${START_DEADLINE_MS} ms: ${what}\n${JSON.stringify(status, null, 1)}\n${this.output}`);
+      await new Promise((resolve) => setTimeout(resolve, POLL_MS));
+    }
+  }
+
+  /** Throws on any status but 2xx, with the agent's own message. */
+  async call(method: 'GET' | 'POST', path: string, body?: unknown): Promise<Response> {
+    const response = await fetch(`http://127.0.0.1:${this.apiPort}${path}`, {
+      method,
+      signal: AbortSignal.timeout(CALL_DEADLINE_MS),
+      ...(body === undefined ? {} : { headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) }),
+    });
+    if (!response.ok) throw new Error(`${path} answered ${response.status}: ${await response.text()}\n${this.output}`);
+    return response;
+  }
+
+  /** Data of each server-sent event of an answer, until `[DONE]`. */
+  async *stream(path: string, body: unknown): AsyncGenerator<unknown> {
+    const response = await this.call('POST', path, body);
+    if (response.body === null) throw new Error(`${path} answered without a body`);
+    let rest = '';
+    for await (const text of response.body.pipeThrough(new TextDecoderStream())) {
+      rest += text;
+      const lines = rest.split('\n');
+      rest = lines.pop() ?? '';
+      for (const line of lines.filter((candidate) => candidate.startsWith('data:'))) {
+        const data = line.slice('data:'.length).trim();
+        if (data === '[DONE]') return;
+        yield JSON.parse(data);
+      }
+    }
+    throw new Error(`the answer of ${path} was cut off\n${this.output}`);
+  }
+
+  async stop(): Promise<void> {
+    if (this.child.exitCode === null && this.child.signalCode === null) {
+      const exited = new Promise((resolve) => this.child.once('exit', resolve));
+      this.child.kill('SIGTERM');
+      const timer = setTimeout(() => this.kill(), STOP_DEADLINE_MS);
+      await exited;
+      clearTimeout(timer);
+    }
+    this.kill();
+  }
+
+  /** The whole group: the agent's runners are in it. */
+  kill(): void {
+    living.delete(this);
+    if (this.child.pid === undefined) return;
+    try {
+      process.kill(-this.child.pid, 'SIGKILL');
+    } catch (error) {
+      if (!(error instanceof Error && 'code' in error && error.code === 'ESRCH')) throw error;
+    }
+  }
+}
+
+/** A port that was free a moment ago. */
+export async function freePort(): Promise<number> {
+  const server = createServer();
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject);
+    server.listen(0, '127.0.0.1', resolve);
+  });
+  const address = server.address();
+  await new Promise((resolve) => server.close(resolve));
+  if (typeof address !== 'object' || address === null) throw new Error('no free port');
+  return address.port;
+}
