@@ -1,9 +1,10 @@
 /**
  * Input and output of placement: the contract between core/placement.ts and those who ask for a plan.
  */
+import type { DeviceKind } from './backends.js';
 import type { ErrorCode } from './errors.js';
 import type {
-  Backend, Capabilities, GgmlCacheType, InstanceRequest, LayerRange, ModelShape, NodeId, Plan, PlanNote,
+  Capabilities, GgmlCacheType, InstanceRequest, LayerRange, ModelShape, NodeId, Plan, PlanNote,
 } from './types.js';
 
 /** A node as placement sees it. `settings` come from a cluster file or flags; absent = zero configuration. */
@@ -19,7 +20,7 @@ export interface NodeSettings {
   /** Left free beyond the stage. Absent = max(1 GB, 10 % of RAM). */
   readonly reserveBytes?: number;
   /** Preference list; first is primary. */
-  readonly devices?: readonly Backend[];
+  readonly devices?: readonly DeviceKind[];
   /** Pins the node to this range. */
   readonly layers?: LayerRange;
   /** Bytes of a layer on this node relative to the stored ones (precision); 1 when absent. */

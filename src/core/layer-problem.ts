@@ -1,0 +1,119 @@
+/**
+ * What laying layers over nodes takes and gives, and the questions every policy asks: does this range fit that node,
+ * where may the model be cut, what to say when it cannot be placed.
+ *
+ * Shared by core/layer-policies.ts and core/manual-layers.ts. It must not know contexts, slots or plan ids.
+ */
+import type { NodeBudget } from './budget.js';
+import type { ErrorCode } from './errors.js';
+import { layerCapacity } from './apportion.js';
+import { stageBytes, stagePositionOf } from './memory-model.js';
+import type { MemoryTable } from './memory-model.js';
+import { bytesText } from './quantities.js';
+import type { StageVerdict } from './tiling.js';
+import type { LayerRange, ModelShape, PlacementPolicy, PlanNote } from './types.js';
+
+/** A node that may take layers. */
+export interface Candidate {
+  readonly label: string;
+  readonly budget: NodeBudget;
+  /** Integer; its part of the layers is proportional. Budget bytes, or measured speed. */
+  readonly weight: number;
+  readonly pin: LayerRange | null;
+}
+
+export interface LayerProblem {
+  readonly shape: ModelShape;
+  readonly table: MemoryTable;
+  /** In ring order. */
+  readonly candidates: readonly Candidate[];
+  readonly policy: PlacementPolicy;
+  /** Exactly this many stages; null = the policy's choice. */
+  readonly nodes: number | null;
+  /** The order is a person's: never changed. */
+  readonly ordered: boolean;
+}
+
+export interface Placed {
+  readonly candidate: Candidate;
+  /** Empty = left out. */
+  readonly range: LayerRange;
+}
+
+export type LayerResult =
+  | { readonly kind: 'laid'; readonly placed: readonly Placed[]; readonly notes: readonly PlanNote[] }
+  /** `memory`: less context or fewer slots might help. */
+  | { readonly kind: 'failed'; readonly code: ErrorCode; readonly message: string; readonly memory: boolean };
+
+export function refuse(code: ErrorCode, message: string, memory = false): LayerResult {
+  return { kind: 'failed', code, message, memory };
+}
+
+/** Half-open, as people write it in a cluster file. */
+export function rangeText(range: LayerRange): string {
+  return `${range.start}:${range.end}`;
+}
+
+export function isEmpty(range: LayerRange): boolean {
+  return range.start === range.end;
+}
+
+/** Bytes of the range on this node. */
+export function bytesOn(problem: LayerProblem, candidate: Candidate, range: LayerRange): number {
+  return stageBytes(problem.table, range, candidate.budget.weightScale).total;
+}
+
+export function verdictOn(problem: LayerProblem, candidate: Candidate, range: LayerRange): StageVerdict {
+  if (bytesOn(problem, candidate, range) > candidate.budget.budgetBytes) return 'exceeds';
+  return refusedReason(problem.shape, range) === null ? 'fits' : 'refused';
+}
+
+/** Why a stage may not have this many layers; the whole model always may. */
+export function refusedReason(shape: ModelShape, range: LayerRange): string | null {
+  if (stagePositionOf(range, shape.layers) === 'whole') return null;
+  const layers = range.end - range.start;
+  return shape.refusedStageLayers.find((refused) => refused.layers === layers)?.reason ?? null;
+}
+
+/** Boundaries where the model may be cut within `range`, its ends included. */
+export function cutsWithin(shape: ModelShape, range: LayerRange): readonly number[] {
+  const cuts = [range.start];
+  const period = Math.max(1, shape.cutPeriod);
+  for (let cut = (Math.floor(range.start / period) + 1) * period; cut < range.end; cut += period) cuts.push(cut);
+  cuts.push(range.end);
+  return cuts;
+}
+
+/** Layers that a node can hold by the average layer, when its stage also holds what `range` brings with it. */
+export function capacityOn(problem: LayerProblem, candidate: Candidate, range: LayerRange): number {
+  const { table } = problem;
+  const scale = candidate.budget.weightScale;
+  const position = stagePositionOf(range, table.layers);
+  const total = Math.ceil((table.weightsBefore[table.layers] ?? 0) * scale) + (table.cacheBefore[table.layers] ?? 0)
+    + table.bufferBytesPerLayer * table.layers;
+  return layerCapacity({
+    budgetBytes: candidate.budget.budgetBytes,
+    extraBytes: Math.ceil(table.extraWeights[position] * scale) + table.buffers[position],
+    totalLayerBytes: total,
+    layers: table.layers,
+  });
+}
+
+/** seeds.md B10's words, then the numbers. */
+export function doesNotFit(problem: LayerProblem, capacityLayers: number): LayerResult {
+  const whole = stageBytes(problem.table, { start: 0, end: problem.shape.layers });
+  const budgets = problem.candidates.map((candidate) => `${candidate.label} ${bytesText(candidate.budget.budgetBytes)}`);
+  const shown = budgets.slice(0, SHOWN_BUDGETS).join(', ');
+  const more = budgets.length > SHOWN_BUDGETS ? ` and ${budgets.length - SHOWN_BUDGETS} more` : '';
+  return refuse(
+    'no_placement',
+    `model (${problem.shape.layers} layers, ${bytesText(whole.total)}) does not fit the cluster (capacity ${capacityLayers} layers). `
+    + 'Lower precision, add a node, raise max_ram, or reduce reserve. '
+    + `Model ${problem.shape.name} needs ${bytesText(whole.weights)} for weights, ${bytesText(whole.cache)} for the KV cache and `
+    + `${bytesText(whole.buffers)} for buffers; budgets: ${shown}${more}.`,
+    true,
+  );
+}
+
+/** Budgets that one message names. */
+const SHOWN_BUDGETS = 12;

@@ -1,0 +1,209 @@
+/**
+ * "Which node runs which layers": a deterministic plan, with everything that was left out or shrunk explained.
+ *
+ * The same table and request give the same plan, to the byte, on every node and whatever the order of the table.
+ * Pure. It must not know who asks, how nodes were found, or how a plan is carried out.
+ */
+import { assignShardBackends } from './backends.js';
+import { nodeBudgets } from './budget.js';
+import type { NodeBudget } from './budget.js';
+import { assert } from './errors.js';
+import type { ErrorCode } from './errors.js';
+import { capacityOn, isEmpty } from './layer-problem.js';
+import type { Candidate, LayerProblem, LayerResult, Placed } from './layer-problem.js';
+import { layByWeight } from './layer-policies.js';
+import { layManually } from './manual-layers.js';
+import { libllamaMemory, stageBytes } from './memory-model.js';
+import type { MemoryModel, MemoryTable } from './memory-model.js';
+import type { PlacementInput, PlacementNode, PlacementResult } from './placement-types.js';
+import { bytesText } from './quantities.js';
+import type { ModelShape, NodeId, Plan, PlanNote, StagePlan } from './types.js';
+
+/** Context when nobody asks, in tokens per slot; never more than the model was trained for. */
+export const DEFAULT_CONTEXT_TOKENS = 4096;
+/** Context is halved down to this before slots are. */
+export const MIN_CONTEXT_TOKENS = 512;
+export const DEFAULT_SLOTS = 8;
+/** Nodes in one table. */
+export const MAX_PLACEMENT_NODES = 4096;
+
+export function placeModel(input: PlacementInput, memory: MemoryModel = libllamaMemory): PlacementResult {
+  assert(input.nodes.length <= MAX_PLACEMENT_NODES, 'a table has a bounded number of nodes');
+  const { shape } = input;
+  const excluded = [...input.excluded].sort(byNode);
+  if (shape.unsupportedReason !== null) {
+    return impossible('unsupported_architecture', `model ${shape.name} cannot run here: ${shape.unsupportedReason}`, excluded);
+  }
+  const nodes = input.ordered ? input.nodes : [...input.nodes].sort((a, b) => (a.nodeId < b.nodeId ? -1 : 1));
+  if (nodes.length === 0) return impossible('no_placement', 'no node can take part: the cluster has none that is alive and usable', excluded);
+  const labels = nodeLabels(nodes);
+  const budgets = nodeBudgets(nodes, shape.supportedBackends, labels);
+  if (budgets.kind === 'missing_device') return impossible('backend_missing', budgets.message, excluded);
+  const speeds = speedWeights(nodes);
+  const candidates = budgets.budgets.map((budget, index): Candidate => ({
+    label: labels.get(budget.nodeId) ?? budget.nodeId,
+    budget,
+    weight: input.request.policy === 'throughput' ? speeds.weights[index] ?? 1 : budget.budgetBytes,
+    pin: nodes[index]?.settings?.layers ?? null,
+  }));
+  const notes = [...excluded, ...budgets.notes, ...(input.request.policy === 'throughput' ? speeds.notes : [])];
+  return placeCandidates(input, memory, candidates, notes);
+}
+
+/** Tries context and slots from the wanted size down until something fits. */
+function placeCandidates(
+  input: PlacementInput, memory: MemoryModel, candidates: readonly Candidate[], notes: readonly PlanNote[],
+): PlacementResult {
+  const sizes = contextLadder(input);
+  let failure: Extract<LayerResult, { kind: 'failed' }> | null = null;
+  for (const size of sizes) {
+    const table = memory(input.shape, { ...size, keyType: input.keyType, valueType: input.valueType });
+    const problem: LayerProblem = {
+      shape: input.shape, table, candidates, policy: input.request.policy, nodes: input.request.nodes, ordered: input.ordered,
+    };
+    const result = input.request.policy === 'manual' ? layManually(problem) : layByWeight(problem);
+    if (result.kind === 'laid') {
+      const shrunk = shrinkNotes(sizes[0] ?? size, size);
+      const all = [...notes, ...shrunk, ...result.notes, ...leftOutNotes(problem, result.placed)];
+      return { kind: 'plan', plan: planOf(input, table, size, result.placed, all) };
+    }
+    failure = result;
+    if (!result.memory) break;
+  }
+  assert(failure !== null, 'the ladder has at least one step');
+  return impossible(failure.code, failure.message, notes);
+}
+
+interface ContextSize {
+  readonly contextTokens: number;
+  readonly slots: number;
+}
+
+/** First the wanted size, then ever smaller ones. What was asked for explicitly stays. */
+function contextLadder(input: PlacementInput): readonly ContextSize[] {
+  const { request, shape } = input;
+  const wanted = {
+    contextTokens: request.contextTokens ?? Math.min(shape.trainedContext > 0 ? shape.trainedContext : DEFAULT_CONTEXT_TOKENS, DEFAULT_CONTEXT_TOKENS),
+    slots: request.slots ?? DEFAULT_SLOTS,
+  };
+  const ladder: ContextSize[] = [wanted];
+  let { contextTokens, slots } = wanted;
+  while (request.contextTokens === null && contextTokens > MIN_CONTEXT_TOKENS) {
+    contextTokens = Math.max(MIN_CONTEXT_TOKENS, Math.floor(contextTokens / 2));
+    ladder.push({ contextTokens, slots });
+  }
+  while (request.slots === null && slots > 1) {
+    slots = Math.floor(slots / 2);
+    ladder.push({ contextTokens, slots });
+  }
+  return ladder;
+}
+
+function shrinkNotes(wanted: ContextSize, used: ContextSize): readonly PlanNote[] {
+  const notes: PlanNote[] = [];
+  if (used.contextTokens < wanted.contextTokens) {
+    notes.push({ nodeId: null, text: `context shrunk from ${wanted.contextTokens} to ${used.contextTokens} tokens per slot: more does not fit` });
+  }
+  if (used.slots < wanted.slots) {
+    notes.push({ nodeId: null, text: `slots shrunk from ${wanted.slots} to ${used.slots}: more do not fit` });
+  }
+  return notes;
+}
+
+function planOf(
+  input: PlacementInput, table: MemoryTable, size: ContextSize, placed: readonly Placed[], notes: readonly PlanNote[],
+): Plan {
+  const used = placed.filter(({ range }) => !isEmpty(range));
+  const stages = used.map(({ candidate, range }, rank): StagePlan => ({
+    rank, nodeId: candidate.budget.nodeId, range, predictedBytes: stageBytes(table, range, candidate.budget.weightScale).total,
+  }));
+  for (const [index, stage] of stages.entries()) {
+    assert(stage.range.start === (stages[index - 1]?.range.end ?? 0), 'stages tile the layers');
+    assert(stage.predictedBytes <= (used[index]?.candidate.budget.budgetBytes ?? 0), 'a stage stays within its budget');
+  }
+  assert(stages.at(-1)?.range.end === input.shape.layers, 'stages reach the last layer');
+  const nodeBackends = new Map(used.map(({ candidate }) => [candidate.budget.nodeId, candidate.budget.backends] as const));
+  const backends = assignShardBackends(stages, nodeBackends, input.shape.supportedBackends);
+  const spills = used.flatMap(({ candidate }, index) => spillNotes(candidate.budget, stages[index]));
+  return {
+    planId: input.planId,
+    instanceId: input.instanceId,
+    model: heldModelOf(input.shape),
+    stages: backends.stages,
+    contextTokens: size.contextTokens,
+    slots: size.slots,
+    keyType: input.keyType,
+    valueType: input.valueType,
+    explanation: [...notes, ...backends.notes, ...spills],
+  };
+}
+
+function heldModelOf(shape: ModelShape): Plan['model'] {
+  return { ...shape.identity, name: shape.name, architecture: shape.architecture, layers: shape.layers };
+}
+
+function spillNotes(budget: NodeBudget, stage: StagePlan | undefined): readonly PlanNote[] {
+  if (stage === undefined || budget.spillAboveBytes === null || stage.predictedBytes <= budget.spillAboveBytes) return [];
+  const spilled = stage.predictedBytes - budget.spillAboveBytes;
+  return [{ nodeId: budget.nodeId, text: `spills ${bytesText(spilled)} of ${bytesText(stage.predictedBytes)} to host memory: the device takes ${bytesText(budget.spillAboveBytes)}` }];
+}
+
+/** Every node that got no layers, with the reason. */
+function leftOutNotes(problem: LayerProblem, placed: readonly Placed[]): readonly PlanNote[] {
+  const { shape } = problem;
+  return placed.filter(({ range }) => isEmpty(range)).map(({ candidate }): PlanNote => {
+    const { nodeId, budgetBytes } = candidate.budget;
+    const unit = { start: 0, end: Math.min(shape.layers, Math.max(1, shape.cutPeriod)) };
+    if (budgetBytes === 0) return { nodeId, text: 'left out: it has no memory to spare after the reserve' };
+    // A middle stage is the least that a node may be asked for.
+    const least = capacityOn(problem, candidate, { start: 1, end: shape.layers - 1 });
+    if (least < unit.end) {
+      return { nodeId, text: `left out: its budget of ${bytesText(budgetBytes)} is below the smallest stage of this model` };
+    }
+    return { nodeId, text: `left out: its share of the ${shape.layers} layers is less than the smallest stage` };
+  });
+}
+
+interface SpeedWeights {
+  readonly weights: readonly number[];
+  readonly notes: readonly PlanNote[];
+}
+
+/** Measured speed as integers; a node that was not measured counts as the slowest one that was. */
+function speedWeights(nodes: readonly PlacementNode[]): SpeedWeights {
+  const measured = nodes.flatMap(({ capabilities }) => (capabilities.gflops === null ? [] : [capabilities.gflops]));
+  const slowest = measured.length === 0 ? 1 : Math.min(...measured);
+  const weights = nodes.map(({ capabilities }) => Math.round(Math.max(capabilities.gflops ?? slowest, 1) * SPEED_STEPS));
+  const notes = nodes.map(({ nodeId, capabilities }): PlanNote => ({
+    nodeId,
+    text: capabilities.gflops === null
+      ? `speed not measured: counted as ${Math.max(slowest, 1).toFixed(1)} GFLOP/s, like the slowest node that was`
+      : `speed ${capabilities.gflops.toFixed(1)} GFLOP/s`,
+  }));
+  return { weights, notes };
+}
+
+/** Steps of 0.001 GFLOP/s: weights are integers, so that their sum has no order. */
+const SPEED_STEPS = 1000;
+
+/** Hostnames; two nodes of one hostname get the end of their ids too. */
+export function nodeLabels(nodes: readonly { readonly nodeId: NodeId; readonly capabilities: { readonly hostname: string } }[]): ReadonlyMap<NodeId, string> {
+  const counts = new Map<string, number>();
+  for (const { capabilities } of nodes) counts.set(capabilities.hostname, (counts.get(capabilities.hostname) ?? 0) + 1);
+  return new Map(nodes.map(({ nodeId, capabilities: { hostname } }) => {
+    if (hostname === '') return [nodeId, nodeId] as const;
+    return [nodeId, counts.get(hostname) === 1 ? hostname : `${hostname} (…${nodeId.slice(-6)})`] as const;
+  }));
+}
+
+function byNode(a: PlanNote, b: PlanNote): number {
+  const left = a.nodeId ?? '';
+  const right = b.nodeId ?? '';
+  if (left !== right) return left < right ? -1 : 1;
+  if (a.text === b.text) return 0;
+  return a.text < b.text ? -1 : 1;
+}
+
+function impossible(code: ErrorCode, message: string, notes: readonly PlanNote[]): PlacementResult {
+  return { kind: 'impossible', code, message, notes };
+}
