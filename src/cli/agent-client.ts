@@ -1,6 +1,7 @@
 /**
  * The commands' side of the agent's HTTP API: finds the agent of a state directory and speaks to it on loopback.
  */
+import { readApiKeys } from '../api/api-keys.js';
 import { errorMessageOf, RingError } from '../core/errors.js';
 import type { ErrorCode } from '../core/errors.js';
 import type { RunningAgent } from './state-directory.js';
@@ -8,7 +9,13 @@ import type { RunningAgent } from './state-directory.js';
 const CALL_DEADLINE_MS = 30_000;
 
 export class AgentClient {
-  constructor(private readonly running: RunningAgent) {}
+  private constructor(private readonly running: RunningAgent, private readonly apiKey: string | null) {}
+
+  /** Reads the API key from the agent's own key file, if it has one. */
+  static async open(running: RunningAgent): Promise<AgentClient> {
+    const keys = running.apiKeyFile === null ? [] : await readApiKeys(running.apiKeyFile);
+    return new AgentClient(running, keys[0] ?? null);
+  }
 
   async get(path: string): Promise<unknown> {
     return this.json(await this.call('GET', path, undefined, AbortSignal.timeout(CALL_DEADLINE_MS)));
@@ -48,7 +55,7 @@ export class AgentClient {
         signal,
         headers: {
           ...(body === undefined ? {} : { 'content-type': 'application/json' }),
-          ...(this.running.apiKey === null ? {} : { authorization: `Bearer ${this.running.apiKey}` }),
+          ...(this.apiKey === null ? {} : { authorization: `Bearer ${this.apiKey}` }),
         },
         ...(body === undefined ? {} : { body: JSON.stringify(body) }),
       });

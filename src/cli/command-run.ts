@@ -40,7 +40,7 @@ export async function runCommand(model: string | undefined, prompt: string | und
   const running = await findRunningAgent(options.stateDir);
   const own = running === null ? await startAgent(options.defaults, createLog('warn')) : null;
   try {
-    const client = new AgentClient(running ?? own?.running ?? unreachableAgent());
+    const client = await AgentClient.open(running ?? own?.running ?? unreachableAgent());
     const served = await loadModel(client, { model: model !== undefined && existsSync(model) ? resolve(model) : model ?? '' }, interrupted.signal);
     const question = prompt ?? (process.stdin.isTTY ? null : await readAll());
     if (question === null) await converse(client, served, options, interrupted.signal);

@@ -6,5 +6,5 @@ import { findRunningAgent } from './state-directory.js';
 export async function requireAgent(stateDir: string): Promise<AgentClient> {
   const running = await findRunningAgent(stateDir);
   if (running === null) throw new RingError('not_ready', `no agent is running (state directory ${stateDir}): start one with "agent start"`);
-  return new AgentClient(running);
+  return AgentClient.open(running);
 }

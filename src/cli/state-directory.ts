@@ -7,7 +7,7 @@ import { join, resolve } from 'node:path';
 import { z } from 'zod';
 import { errorMessageOf, RingError } from '../core/errors.js';
 
-const runningSchema = z.object({ pid: z.number().int().positive(), apiUrl: z.string(), apiKey: z.string().nullable() });
+const runningSchema = z.object({ pid: z.number().int().positive(), apiUrl: z.string(), apiKeyFile: z.string().nullable() });
 
 /** What a running agent leaves in its state directory for `agent status`, `run` and `stop`. */
 export type RunningAgent = z.infer<typeof runningSchema>;
@@ -37,7 +37,7 @@ export async function ensureStateDirectory(directory: string): Promise<void> {
   }
 }
 
-/** Atomic, and readable by its user only: it may hold the API key. */
+/** Atomic, and readable by its user only. */
 export async function writeRunningAgent(directory: string, running: RunningAgent): Promise<void> {
   const file = join(directory, RUNNING_FILE);
   await writeFile(`${file}.new`, `${JSON.stringify(running)}\n`, { mode: 0o600 });

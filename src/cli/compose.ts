@@ -1,0 +1,162 @@
+/**
+ * The composition root: makes an agent out of the real network, engine, disk, clock and API.
+ */
+import { randomBytes, randomUUID } from 'node:crypto';
+import { existsSync, statSync } from 'node:fs';
+import { availableParallelism } from 'node:os';
+import { basename, resolve } from 'node:path';
+import { Agent } from '../agent/agent.js';
+import { API_HOST_DEFAULT, API_PORT_DEFAULT, startApiServer } from '../api/server.js';
+import { BUILT_IN_NAME } from '../model/model-store.js';
+import { openModelLibrary } from '../model/model-library.js';
+import { modelNameOf } from '../model/model-shape.js';
+import { openNodeState } from '../net/node-state.js';
+import { createNetwork } from '../net/network.js';
+import { parseListen } from '../net/listen-address.js';
+import { readSecretFile } from '../net/secret.js';
+import type { Log, PeerEvents } from '../ports.js';
+import { createMachine } from '../process/machine.js';
+import { createRunnerLauncher } from '../process/runner-process.js';
+import { AGENT_VERSION, PROTOCOL_MAX, PROTOCOL_MIN } from '../version.js';
+import { systemClock } from './clock.js';
+import type { LogLevel } from './log.js';
+import { ensureStateDirectory, removeRunningAgent, writeRunningAgent } from './state-directory.js';
+import type { RunningAgent } from './state-directory.js';
+
+/** Parsed flags of `agent start`. Null = not given. */
+export interface StartSettings {
+  readonly stateDirectory: string;
+  readonly clusterName: string;
+  readonly secretFile: string | null;
+  readonly peers: readonly string[];
+  readonly listen: string | null;
+  readonly mdns: boolean;
+  readonly threads: number | null;
+  readonly maxRamBytes: number | null;
+  readonly contextTokens: number | null;
+  readonly slots: number | null;
+  readonly models: readonly string[];
+  readonly apiHost: string | null;
+  readonly apiPort: number | null;
+  readonly apiKeyFile: string | null;
+  readonly logLevel: LogLevel;
+}
+
+export interface StartedAgent {
+  readonly agent: Agent;
+  readonly running: RunningAgent;
+  /** Things that whoever started the agent should read. */
+  readonly notices: readonly string[];
+  /** Idempotent. A second call with `atOnce` cuts a drain short. */
+  stop(atOnce?: boolean): Promise<void>;
+}
+
+/** Starts everything, or nothing: whatever was opened before a failure is closed again. */
+export async function startAgent(settings: StartSettings, log: Log): Promise<StartedAgent> {
+  const undo: (() => Promise<void>)[] = [];
+  try {
+    return await start(settings, log, undo);
+  } catch (error) {
+    for (const step of undo.reverse()) await step();
+    throw error;
+  }
+}
+
+async function start(settings: StartSettings, log: Log, undo: (() => Promise<void>)[]): Promise<StartedAgent> {
+  const { stateDirectory } = settings;
+  await ensureStateDirectory(stateDirectory);
+  const secret = settings.secretFile === null ? null : await readSecretFile(settings.secretFile);
+  const node = await openNodeState(stateDirectory);
+  undo.push(() => node.release());
+
+  const paths = settings.models.filter((model) => existsSync(model)).map((model) => resolve(model));
+  const serve = settings.models.filter((model) => !isDirectory(model)).map((model) => (existsSync(model) ? modelNameOf(basename(model)) : model));
+  const library = await openModelLibrary({ stateDirectory, modelPaths: paths, log });
+  const launcher = createRunnerLauncher(log);
+  const machine = await createMachine({
+    agentVersion: AGENT_VERSION, protocolMin: PROTOCOL_MIN, protocolMax: PROTOCOL_MAX, ramLimitBytes: settings.maxRamBytes, stateDirectory,
+  }, launcher, log);
+
+  // The network needs someone to tell, and the agent needs the network: what comes in between waits.
+  let agent: Agent | null = null;
+  const early: ((events: PeerEvents) => void)[] = [];
+  const tell = (call: (events: PeerEvents) => void): void => {
+    if (agent === null) early.push(call);
+    else call(agent.peerEvents);
+  };
+  const nonce = randomBytes(8).toString('hex');
+  const network = await createNetwork({
+    stateDirectory,
+    clusterName: settings.clusterName,
+    secret,
+    listen: settings.listen === null ? null : parseListen(settings.listen),
+    peers: settings.peers,
+    mdns: settings.mdns,
+    agentVersion: AGENT_VERSION,
+    protocolMin: PROTOCOL_MIN,
+    protocolMax: PROTOCOL_MAX,
+    incarnation: node.incarnation,
+    nonce,
+  }, {
+    connected: (nodeId, address) => tell((events) => events.connected(nodeId, address)),
+    disconnected: (nodeId, reason) => tell((events) => events.disconnected(nodeId, reason)),
+    message: (from, message) => tell((events) => events.message(from, message)),
+    ringLink: (from, edge, link) => tell((events) => events.ringLink(from, edge, link)),
+  }, library, log, systemClock);
+  undo.push(() => network.stop());
+
+  agent = new Agent({
+    clusterName: settings.clusterName,
+    secured: secret !== null,
+    incarnation: node.incarnation,
+    nonce,
+    threads: settings.threads ?? availableParallelism(),
+    contextTokens: settings.contextTokens,
+    slots: settings.slots,
+    serve,
+    defaultModel: BUILT_IN_NAME,
+  }, { clock: systemClock, log, library, launcher, machine, randomId: () => randomUUID() }, network);
+  const started = agent;
+  undo.push(() => started.stop(true));
+  for (const call of early.splice(0)) call(started.peerEvents);
+
+  const api = await startApiServer({
+    service: started,
+    agentVersion: AGENT_VERSION,
+    log,
+    host: settings.apiHost ?? API_HOST_DEFAULT,
+    port: settings.apiPort ?? API_PORT_DEFAULT,
+    portExplicit: settings.apiPort !== null,
+    apiKeyFile: settings.apiKeyFile,
+  });
+  undo.push(() => api.close(0));
+  await started.start(api.address);
+  const running: RunningAgent = { pid: process.pid, apiUrl: loopbackUrl(api.address), apiKeyFile: settings.apiKeyFile === null ? null : resolve(settings.apiKeyFile) };
+  await writeRunningAgent(stateDirectory, running);
+
+  let stopping: Promise<void> | null = null;
+  const stop = async (atOnce: boolean): Promise<void> => {
+    await removeRunningAgent(stateDirectory);
+    await started.stop(atOnce);
+    await api.close(atOnce ? 0 : undefined);
+    await node.release();
+  };
+  return {
+    agent: started,
+    running,
+    notices: [...network.notices, ...(api.notice === null ? [] : [api.notice])],
+    stop: (atOnce = false) => (stopping ??= stop(atOnce)),
+  };
+}
+
+function isDirectory(path: string): boolean {
+  return existsSync(path) && statSync(path).isDirectory();
+}
+
+/** Where this machine's own commands reach an API that listens on every address. */
+function loopbackUrl(address: string): string {
+  const url = new URL(address);
+  if (url.hostname === '0.0.0.0') url.hostname = '127.0.0.1';
+  if (url.hostname === '[::]') url.hostname = '[::1]';
+  return url.toString().replace(/\/$/, '');
+}
