@@ -1,8 +1,9 @@
 /**
  * Renders a chat with the template that the model brings (`tokenizer.chat_template`, Jinja).
  *
- * A model without a template gets a plain transcript: one line `role: text` per message, then `assistant:`. It must not
- * know tokens: the template's special tokens are text here and become ids when the engine parses them.
+ * A model without a template gets a plain transcript: one line `role: text` per message, then `assistant:`. The library
+ * brings `raise_exception` and `strftime_now` (this node's clock). It must not know tokens: the template's special tokens
+ * are text here and become ids when the engine parses them.
  */
 import { Template } from '@huggingface/jinja';
 import { errorMessageOf, RingError } from '../core/errors.js';
@@ -17,13 +18,11 @@ export interface ChatInput {
 
 /** A template longer than this is refused. */
 const MAX_TEMPLATE_CHARACTERS = 1024 * 1024;
-const MONTHS = ['January', 'February', 'March', 'April', 'May', 'June', 'July', 'August', 'September', 'October', 'November', 'December'];
-const DAYS = ['Sunday', 'Monday', 'Tuesday', 'Wednesday', 'Thursday', 'Friday', 'Saturday'];
 
 /** Ready to render; parsed once per model. */
 export interface ChatTemplate {
   /** Ends with the opening of the assistant's answer. Throws RingError `bad_request` with the template's own message. */
-  render(chat: ChatInput, now: Date): string;
+  render(chat: ChatInput): string;
 }
 
 /** Throws RingError `bad_request` when the model's template does not parse. */
@@ -34,17 +33,13 @@ export function chatTemplate(header: GgufHeader): ChatTemplate {
   const template = parse(source);
   const tokens = specialTokens(header);
   return {
-    render(chat, now) {
+    render(chat) {
       try {
         return template.render({
           messages: chat.messages.map(withTextContent),
           ...(chat.tools === undefined || chat.tools.length === 0 ? {} : { tools: chat.tools }),
           ...tokens,
           add_generation_prompt: true,
-          raise_exception: (message: unknown): never => {
-            throw new Error(String(message));
-          },
-          strftime_now: (format: unknown): string => strftime(String(format), now),
         });
       } catch (error) {
         throw new RingError('bad_request', `the model's chat template refuses these messages: ${errorMessageOf(error)}`, {}, { cause: error });
@@ -87,32 +82,4 @@ function specialTokens(header: GgufHeader): Readonly<Record<string, string>> {
     return id === null ? '' : tokens[id] ?? '';
   };
   return { bos_token: named('bos'), eos_token: named('eos'), unk_token: named('unknown'), pad_token: named('padding') };
-}
-
-/** The directives that chat templates use for the date and time. */
-function strftime(format: string, now: Date): string {
-  const two = (value: number): string => String(value).padStart(2, '0');
-  const month = MONTHS[now.getMonth()] ?? '';
-  const day = DAYS[now.getDay()] ?? '';
-  return format.replace(/%([a-zA-Z%])/g, (whole, directive: string) => {
-    switch (directive) {
-      case 'Y': return String(now.getFullYear());
-      case 'y': return two(now.getFullYear() % 100);
-      case 'm': return two(now.getMonth() + 1);
-      case 'd': return two(now.getDate());
-      case 'B': return month;
-      case 'b': return month.slice(0, 3);
-      case 'A': return day;
-      case 'a': return day.slice(0, 3);
-      case 'H': return two(now.getHours());
-      case 'I': return two(((now.getHours() + 11) % 12) + 1);
-      case 'p': return now.getHours() < 12 ? 'AM' : 'PM';
-      case 'M': return two(now.getMinutes());
-      case 'S': return two(now.getSeconds());
-      case 'F': return `${now.getFullYear()}-${two(now.getMonth() + 1)}-${two(now.getDate())}`;
-      case 'T': return `${two(now.getHours())}:${two(now.getMinutes())}:${two(now.getSeconds())}`;
-      case '%': return '%';
-      default: return whole;
-    }
-  });
 }

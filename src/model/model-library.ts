@@ -33,8 +33,6 @@ export interface ModelLibraryOptions {
   /** Default true. */
   readonly builtIn?: boolean;
   readonly log: Log | null;
-  /** For templates that print today's date. */
-  readonly today?: () => Date;
 }
 
 /** Throws RingError when a path of `modelPaths` is no model. */
@@ -98,7 +96,7 @@ export class DiskModelLibrary implements ModelLibrary {
     const header = await this.headerOf(model, remote, signal);
     const template = this.templates.get(model.digest) ?? chatTemplate(header);
     remember(this.templates, model.digest, template);
-    return template.render(chat, this.options.today?.() ?? new Date());
+    return template.render(chat);
   }
 
   async stageFiles(request: StageFilesRequest, remote: RemoteWeights): Promise<StageFiles> {
@@ -161,6 +159,10 @@ export class DiskModelLibrary implements ModelLibrary {
     const local = await this.localHeader(model.digest);
     if (local !== null) return local;
     if (!isDigest(model.digest)) throw new RingError('bad_request', `${JSON.stringify(model.digest.slice(0, 80))} is no digest of a model`);
+    return this.once(`header ${model.digest}`, async () => await this.localHeader(model.digest) ?? this.fetchHeader(model, remote, signal));
+  }
+
+  private async fetchHeader(model: HeldModel, remote: RemoteWeights, signal: AbortSignal): Promise<GgufHeader> {
     const sent = await remote.header(model.digest, signal);
     const header = checkedHeader(sent, model.digest);
     if (header.identity.sizeBytes !== model.sizeBytes) {
