@@ -43,3 +43,6 @@ export function ownerLives(name: string): boolean {
   if (match === null) return true;
   return startTime(Number(match[1])) === match[2];
 }
+
+// vitest ends its workers with SIGTERM, which by itself skips the exit handlers that clear things away.
+process.once('SIGTERM', () => process.exit(143));
