@@ -14,6 +14,8 @@ import { dropNeutralFields } from './openai-fields.js';
 
 export const MODEL_NAME_LENGTH_MAX = 1024;
 export const LOGIT_BIAS_ENTRIES_MAX = 1024;
+/** Values (list items and object fields) in a request, the prompt's token ids aside. */
+export const BODY_VALUES_MAX = 100_000;
 const TEMPERATURE_MAX = 100;
 const TOKEN_ID_MAX = 2 ** 31 - 1;
 const U32_MAX = 2 ** 32 - 1;
@@ -87,30 +89,27 @@ const chatSchema = z.object({
   messages: z.array(messageSchema).min(1, 'must have at least one message'),
 });
 
-const tokenIds = z.array(z.int().min(0).max(TOKEN_ID_MAX)).min(1);
-const textSchema = z.object({
-  ...commonFields,
-  prompt: z.union(
-    [z.string(), tokenIds, z.array(z.string()).length(1), z.array(tokenIds).length(1)],
-    'must be one text or one list of token ids (send several prompts as several requests)',
-  ),
-});
+/** All but `prompt`, which `promptOf` reads: a million token ids are one prompt, not a million things to report about. */
+const textSchema = z.object(commonFields);
 
-type CommonFields = Omit<z.output<typeof textSchema>, 'prompt'>;
+type CommonFields = z.output<typeof textSchema>;
 
 const CHAT_FIELDS: ReadonlySet<string> = new Set(Object.keys(chatSchema.shape));
-const TEXT_FIELDS: ReadonlySet<string> = new Set(Object.keys(textSchema.shape));
+const TEXT_FIELDS: ReadonlySet<string> = new Set([...Object.keys(textSchema.shape), 'prompt']);
 
 /** The body of `POST /v1/chat/completions`. Throws a 400 naming the field. */
 export function parseChatRequest(body: unknown, options: ParseOptions): CompletionRequest {
-  const fields = parseFields(chatSchema, dropNeutralFields(body, CHAT_FIELDS));
+  const given = dropNeutralFields(body, CHAT_FIELDS);
+  checkValueCount(given);
+  const fields = parseFields(chatSchema, given);
   return requestOf(fields, { kind: 'chat', messages: fields.messages.map(messageOf) }, options);
 }
 
 /** The body of `POST /v1/completions`. Throws a 400 naming the field. */
 export function parseTextRequest(body: unknown, options: ParseOptions): CompletionRequest {
-  const fields = parseFields(textSchema, dropNeutralFields(body, TEXT_FIELDS));
-  return requestOf(fields, promptOf(fields.prompt), options);
+  const { prompt, ...given } = dropNeutralFields(body, TEXT_FIELDS);
+  checkValueCount(given);
+  return requestOf(parseFields(textSchema, given), promptOf(prompt), options);
 }
 
 /** Validates and names the first field at fault. Shared with the cluster routes. */
@@ -119,13 +118,17 @@ export function parseFields<Schema extends z.ZodType>(schema: Schema, fields: un
   if (result.success) return result.data;
   const issue = result.error.issues[0];
   const param = pathText(issue?.path ?? []);
-  const missing = issue?.code === 'invalid_type' && valueAt(fields, issue.path) === undefined;
+  if (issue?.code === 'invalid_type' && valueAt(fields, issue.path) === undefined) throw missing(param);
   throw new ApiError({
     status: 400,
-    code: missing ? 'missing_required_parameter' : 'invalid_value',
+    code: 'invalid_value',
     ...(param === '' ? {} : { param }),
-    message: missing ? `'${param}' is missing.` : `'${param}': ${issue?.message ?? 'is not valid'}.`,
+    message: `'${param}': ${issue?.message ?? 'is not valid'}.`,
   });
+}
+
+function missing(param: string): ApiError {
+  return new ApiError({ status: 400, code: 'missing_required_parameter', param, message: `'${param}' is missing.` });
 }
 
 function pathText(path: readonly PropertyKey[]): string {
@@ -200,15 +203,32 @@ function messageOf(message: z.output<typeof messageSchema>): ChatMessage {
   };
 }
 
-function promptOf(prompt: z.output<typeof textSchema>['prompt']): Prompt {
-  if (typeof prompt === 'string') return { kind: 'text', text: prompt };
-  const tokens: number[] = [];
-  for (const item of prompt) {
-    if (typeof item === 'string') return { kind: 'text', text: item };
-    if (typeof item !== 'number') return { kind: 'tokens', tokens: item };
-    tokens.push(item);
+function promptOf(prompt: unknown): Prompt {
+  if (prompt === undefined) throw missing('prompt');
+  const single: unknown = Array.isArray(prompt) && prompt.length === 1 && typeof prompt[0] !== 'number' ? prompt[0] : prompt;
+  if (typeof single === 'string') return { kind: 'text', text: single };
+  if (Array.isArray(single) && single.length > 0 && single.every(isTokenId)) return { kind: 'tokens', tokens: single };
+  throw invalid('prompt', 'must be one text or one list of token ids (send several prompts as several requests)');
+}
+
+function isTokenId(value: unknown): value is number {
+  return typeof value === 'number' && Number.isInteger(value) && value >= 0 && value <= TOKEN_ID_MAX;
+}
+
+/** A body may be large, but the checks make a report for every wrong value in it: their number is bounded first. */
+function checkValueCount(fields: unknown): void {
+  const pending: unknown[] = [fields];
+  let count = 0;
+  while (pending.length > 0) {
+    const value = pending.pop();
+    if (typeof value !== 'object' || value === null) continue;
+    const inner: unknown[] = Object.values(value);
+    count += inner.length;
+    if (count > BODY_VALUES_MAX) {
+      throw new ApiError({ status: 400, code: 'invalid_value', message: `The request has more than ${BODY_VALUES_MAX} values.` });
+    }
+    for (const item of inner) pending.push(item);
   }
-  return { kind: 'tokens', tokens };
 }
 
 function invalid(param: string, what: string): ApiError {
