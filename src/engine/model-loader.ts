@@ -1,0 +1,175 @@
+/**
+ * Loads a GGUF into the engine and opens a context on it, with the parameters that exactness and memory need.
+ *
+ * The backend is decided here, before anything is allocated. It must not know slots, sampling or roles.
+ */
+import { existsSync } from 'node:fs';
+import { RingError } from '../core/errors.js';
+import type { ErrorCode } from '../core/errors.js';
+import type { Backend, GgmlCacheType } from '../core/types.js';
+import { engineDevices } from './devices.js';
+import { engineLog } from './engine-log.js';
+import { addressOf, FLASH_ATTENTION_ENABLED, loadLlama, LOAD_MODE_NONE, ROPE_TYPE_IMROPE, ROPE_TYPE_MROPE } from './llama.js';
+import type { Llama } from './llama.js';
+
+export interface EngineModel {
+  readonly llama: Llama;
+  readonly model: bigint;
+  readonly vocabulary: bigint;
+  /** `general.architecture` */
+  readonly architecture: string;
+  readonly layers: number;
+  readonly hiddenSize: number;
+  /** Width of an input row; wider than `hiddenSize` where images feed several layers. */
+  readonly inputSize: number;
+  /** 4 for M-RoPE, else 1. */
+  readonly positionsPerToken: number;
+  /** True when weights and KV are in host memory and nothing else computes. */
+  readonly onCpu: boolean;
+}
+
+export interface ContextSettings {
+  readonly contextTokens: number;
+  readonly slots: number;
+  readonly batchTokens: number;
+  /** Rows per call whose logits are wanted at most; bounds the logits buffer. */
+  readonly maxOutputs: number;
+  readonly threads: number;
+  readonly keyType: GgmlCacheType;
+  readonly valueType: GgmlCacheType;
+  /** `registerEvalCallback`'s address; null = none. */
+  readonly evalCallback: bigint | null;
+}
+
+const CACHE_TYPES: Readonly<Record<GgmlCacheType, number>> = { f32: 0, f16: 1, bf16: 30, q8_0: 8 };
+/** The engine rounds each sequence's cells up to this. */
+const CONTEXT_MULTIPLE = 256;
+const MAX_ARCHITECTURE_BYTES = 128;
+/** Lines of the engine's log that a load error repeats. */
+const MAX_QUOTED_LINES = 3;
+
+/** Throws `io_failed`, `bad_gguf`, `unsupported_architecture`, `out_of_memory`, `backend_missing`. */
+export function loadModel(file: string, options: { readonly backend?: Backend; readonly vocabularyOnly: boolean }): EngineModel {
+  const llama = loadLlama(options.backend);
+  if (!existsSync(file)) throw new RingError('io_failed', `model file ${file} does not exist`, { file });
+  const { c } = llama;
+  const params = c.llama_model_default_params();
+  const placement = options.vocabularyOnly ? CPU_PLACEMENT : devicesFor(llama, options.backend);
+  params.vocab_only = options.vocabularyOnly;
+  if (placement.onCpu) {
+    params.n_gpu_layers = 0;
+    // Weights that the cpu repacks are copies: mapped as well they would be in memory twice.
+    params.load_mode = LOAD_MODE_NONE;
+  }
+  if (placement.devices !== null) params.devices = addressOf(placement.devices);
+  const mark = engineLog.mark();
+  const model = c.llama_model_load_from_file(file, params);
+  if (model === null) throw loadError(file, engineLog.complaintsSince(mark));
+  const vocabulary = c.llama_model_get_vocab(model);
+  const architecture = metadataText(llama, model, 'general.architecture');
+  if (vocabulary === null || architecture === null) {
+    c.llama_model_free(model);
+    throw new RingError('bad_gguf', `${file} names no architecture; it is not a language model`, { file });
+  }
+  const rope = options.vocabularyOnly ? 0 : c.llama_model_rope_type(model);
+  return {
+    llama,
+    model,
+    vocabulary,
+    architecture,
+    layers: options.vocabularyOnly ? 0 : c.llama_model_n_layer(model),
+    hiddenSize: options.vocabularyOnly ? 0 : c.llama_model_n_embd(model),
+    inputSize: options.vocabularyOnly ? 0 : c.llama_model_n_embd_inp(model),
+    positionsPerToken: rope === ROPE_TYPE_MROPE || rope === ROPE_TYPE_IMROPE ? 4 : 1,
+    onCpu: placement.onCpu,
+  };
+}
+
+/** Throws `out_of_memory` or `engine_failed`. The caller frees it with `llama_free` before the model. */
+export function openContext(engineModel: EngineModel, settings: ContextSettings): bigint {
+  const { llama: { c }, model, onCpu } = engineModel;
+  const params = c.llama_context_default_params();
+  params.n_ctx = Math.ceil(settings.contextTokens / CONTEXT_MULTIPLE) * CONTEXT_MULTIPLE * settings.slots;
+  params.n_batch = settings.batchTokens;
+  params.n_ubatch = settings.batchTokens;
+  params.n_seq_max = settings.slots;
+  params.n_outputs_max = settings.maxOutputs;
+  params.n_threads = settings.threads;
+  params.n_threads_batch = settings.threads;
+  // Never `auto`: it may resolve differently from stage to stage, and a quantised V needs it.
+  params.flash_attn_type = FLASH_ATTENTION_ENABLED;
+  params.type_k = CACHE_TYPES[settings.keyType];
+  params.type_v = CACHE_TYPES[settings.valueType];
+  params.offload_kqv = !onCpu;
+  params.op_offload = !onCpu;
+  // A KV stream per sequence: attention then never sums over other people's cells.
+  params.kv_unified = false;
+  // Windowed layers keep their window only; nothing here ever rolls a sequence back.
+  params.swa_full = false;
+  params.cb_eval = settings.evalCallback;
+  const mark = engineLog.mark();
+  const context = c.llama_init_from_model(model, params);
+  if (context === null) {
+    const complaints = engineLog.complaintsSince(mark);
+    const code: ErrorCode = OUT_OF_MEMORY.test(complaints.join('\n')) ? 'out_of_memory' : 'engine_failed';
+    throw new RingError(
+      code,
+      `the engine cannot open a context of ${settings.contextTokens} tokens for ${settings.slots} sequences${quote(complaints)}` +
+        (code === 'out_of_memory' ? '; ask for less context or fewer slots' : ''),
+      { contextTokens: settings.contextTokens, slots: settings.slots },
+    );
+  }
+  return context;
+}
+
+interface DevicePlacement {
+  /** NULL-terminated list; null = all devices, the engine's own default. */
+  readonly devices: BigUint64Array | null;
+  readonly onCpu: boolean;
+}
+
+const CPU_PLACEMENT: DevicePlacement = { devices: new BigUint64Array(new ArrayBuffer(8)), onCpu: true };
+
+function devicesFor(llama: Llama, backend: Backend | undefined): DevicePlacement {
+  if (backend === 'cpu') return CPU_PLACEMENT;
+  const present = engineDevices(llama);
+  if (backend === undefined) return { devices: null, onCpu: present.every((device) => device.backend === 'cpu') };
+  // One device a stage: the graph is cut short at the hidden state, and a cut ends only one device's part of it.
+  const fitting = present.filter((device) => device.backend === backend).sort((a, b) => b.memoryTotalBytes - a.memoryTotalBytes)[0];
+  if (fitting === undefined) {
+    throw new RingError(
+      'backend_missing',
+      `backend ${backend} was asked for, but the engine finds no ${backend} device here (it finds ${present.map((device) => device.name).join(', ')}); ` +
+        `check the driver or plan this stage on another backend`,
+      { backend },
+    );
+  }
+  const devices = new BigUint64Array(new ArrayBuffer(16));
+  devices[0] = fitting.handle;
+  return { devices, onCpu: false };
+}
+
+const OUT_OF_MEMORY = /out of memory|failed to allocate|unable to allocate|cannot allocate|bad_alloc|bad allocation/i;
+const UNSUPPORTED = /unknown model architecture|unknown (pre-)?tokenizer|unsupported model|unknown architecture/i;
+
+function loadError(file: string, complaints: readonly string[]): RingError {
+  const text = complaints.join('\n');
+  if (OUT_OF_MEMORY.test(text)) {
+    return new RingError('out_of_memory', `not enough memory to load ${file}${quote(complaints)}; place fewer layers on this node`, { file });
+  }
+  if (UNSUPPORTED.test(text)) {
+    return new RingError('unsupported_architecture', `the engine does not know the kind of model in ${file}${quote(complaints)}; choose another model`, { file });
+  }
+  return new RingError('bad_gguf', `the engine cannot load ${file}${quote(complaints)}; fetch the file again or choose another model`, { file });
+}
+
+function quote(complaints: readonly string[]): string {
+  const last = complaints.slice(-MAX_QUOTED_LINES);
+  return last.length === 0 ? '' : ` (${last.join(' | ')})`;
+}
+
+function metadataText(llama: Llama, model: bigint, key: string): string | null {
+  const buffer = new Uint8Array(new ArrayBuffer(MAX_ARCHITECTURE_BYTES));
+  const length = llama.c.llama_model_meta_val_str(model, key, addressOf(buffer), buffer.length);
+  return length <= 0 || length >= buffer.length ? null : Buffer.from(buffer.subarray(0, length)).toString('utf8');
+}

@@ -1,0 +1,128 @@
+/**
+ * Draws tokens for one sequence with libllama's sampler chain.
+ *
+ * The draw at a position depends on (seed, position, logits) and on the tokens so far (penalties), never on how many
+ * draws came before: a replay after a lost node continues as if undisturbed. It must not know slots or stages.
+ */
+import { RingError } from '../core/errors.js';
+import type { SamplingSettings } from '../core/types.js';
+import { addressOf } from './llama.js';
+import type { Llama } from './llama.js';
+
+/** libllama takes this seed as "choose one at random". */
+const RANDOM_SEED = 0xffff_ffff;
+
+export interface SamplerVocabulary {
+  readonly size: number;
+  readonly endOfGeneration: ReadonlySet<number>;
+}
+
+export interface SamplerHistory {
+  /** Penalties look back over the whole context. */
+  readonly contextTokens: number;
+  readonly promptTokens: readonly number[];
+  /** At a replay: the answer so far. */
+  readonly emittedTokens: readonly number[];
+}
+
+/** Seed of the draw at `position`: well mixed, and never the value that means random. u32 to u32. */
+export function stepSeed(seed: number, position: number): number {
+  let hash = (Math.imul(seed ^ 0x9e37_79b9, 0x85eb_ca6b) ^ Math.imul(position + 1, 0xc2b2_ae35)) >>> 0;
+  hash = Math.imul(hash ^ (hash >>> 16), 0x21f0_aaad) >>> 0;
+  hash = Math.imul(hash ^ (hash >>> 15), 0x735a_2d97) >>> 0;
+  hash = (hash ^ (hash >>> 15)) >>> 0;
+  return hash === RANDOM_SEED ? 0x7fff_ffff : hash;
+}
+
+export class SequenceSampler {
+  private readonly chain: bigint;
+  private closed = false;
+
+  /** Throws `bad_request` for tokens outside the vocabulary. */
+  constructor(
+    private readonly llama: Llama,
+    private readonly vocabulary: SamplerVocabulary,
+    private readonly settings: SamplingSettings,
+    history: SamplerHistory,
+  ) {
+    this.check(settings, history);
+    const { c } = llama;
+    this.chain = need(c.llama_sampler_chain_init(c.llama_sampler_chain_default_params()));
+    this.addBias();
+    const { size } = vocabulary;
+    // Two samplers with two histories: repetition looks at prompt and answer, frequency and presence at the answer.
+    if (settings.repeatPenalty !== 1) {
+      const repeat = this.add(c.llama_sampler_init_penalties(size, history.contextTokens, settings.repeatPenalty, 0, 0));
+      for (const token of history.promptTokens) c.llama_sampler_accept(repeat, token);
+    }
+    if (settings.frequencyPenalty !== 0 || settings.presencePenalty !== 0) {
+      this.add(c.llama_sampler_init_penalties(size, history.contextTokens, 1, settings.frequencyPenalty, settings.presencePenalty));
+    }
+    for (const token of history.emittedTokens) c.llama_sampler_accept(this.chain, token);
+    if (settings.temperature === 0) {
+      this.add(c.llama_sampler_init_greedy());
+      return;
+    }
+    if (settings.topK > 0) this.add(c.llama_sampler_init_top_k(settings.topK));
+    if (settings.topP < 1) this.add(c.llama_sampler_init_top_p(settings.topP, 1));
+    if (settings.minP > 0) this.add(c.llama_sampler_init_min_p(settings.minP, 1));
+    if (settings.temperature !== 1) this.add(c.llama_sampler_init_temp(settings.temperature));
+  }
+
+  /** Draws from the logits of batch row `row` of the context's last call, for the token that will stand at `position`. */
+  sample(context: bigint, row: number, position: number): number {
+    const { c } = this.llama;
+    if (this.settings.temperature === 0) return c.llama_sampler_sample(this.chain, context, row);
+    const index = c.llama_sampler_chain_n(this.chain);
+    c.llama_sampler_chain_add(this.chain, need(c.llama_sampler_init_dist(stepSeed(this.settings.seed, position))));
+    const token = c.llama_sampler_sample(this.chain, context, row);
+    c.llama_sampler_free(c.llama_sampler_chain_remove(this.chain, index));
+    return token;
+  }
+
+  close(): void {
+    if (this.closed) return;
+    this.closed = true;
+    this.llama.c.llama_sampler_free(this.chain);
+  }
+
+  /** The chain owns what is added. */
+  private add(sampler: bigint | null): bigint {
+    const owned = need(sampler);
+    this.llama.c.llama_sampler_chain_add(this.chain, owned);
+    return owned;
+  }
+
+  private addBias(): void {
+    const biases = new Map<number, number>();
+    for (const [token, bias] of this.settings.logitBias) biases.set(token, (biases.get(token) ?? 0) + bias);
+    if (this.settings.ignoreEos) for (const token of this.vocabulary.endOfGeneration) biases.set(token, -Infinity);
+    if (biases.size === 0) return;
+    // struct llama_logit_bias { int32 token; float bias; }
+    const entries = new DataView(new ArrayBuffer(biases.size * 8));
+    let offset = 0;
+    for (const [token, bias] of biases) {
+      entries.setInt32(offset, token, true);
+      entries.setFloat32(offset + 4, bias, true);
+      offset += 8;
+    }
+    this.add(this.llama.c.llama_sampler_init_logit_bias(this.vocabulary.size, biases.size, addressOf(entries)));
+  }
+
+  private check(settings: SamplingSettings, history: SamplerHistory): void {
+    const outside = (token: number): boolean => !Number.isInteger(token) || token < 0 || token >= this.vocabulary.size;
+    for (const tokens of [history.promptTokens, history.emittedTokens, settings.logitBias.map(([token]) => token)]) {
+      const wrong = tokens.find(outside);
+      if (wrong !== undefined) throw new RingError('bad_request', `token ${wrong} is outside the vocabulary of ${this.vocabulary.size}`, { token: wrong });
+    }
+    const { temperature, repeatPenalty, frequencyPenalty, presencePenalty, topP, minP } = settings;
+    if (![temperature, repeatPenalty, frequencyPenalty, presencePenalty, topP, minP].every(Number.isFinite) || temperature < 0 || repeatPenalty <= 0) {
+      throw new RingError('bad_request', 'sampling settings must be finite, the temperature not negative and the repeat penalty above 0');
+    }
+  }
+}
+
+function need(sampler: bigint | null): bigint {
+  if (sampler === null) throw new RingError('engine_failed', 'the engine could not make a sampler');
+  return sampler;
+}
