@@ -11,10 +11,12 @@ import type { GgufValue } from '../src/model/gguf-values.js';
 import { arrayNumbers, arrayStrings, float32, metadataArray, numberArray, stringArray, text, uint32 } from '../src/model/gguf-values.js';
 import type { GeneratedTensor } from '../src/model/gguf-writer.js';
 import { writeGgufFile } from '../src/model/gguf-writer.js';
+import { builtInModelPath } from '../src/model/model-store.js';
 import type { WeightFormat } from './random-weights.js';
 import { formatType, randomQ4Pieces, randomWeights } from './random-weights.js';
 
-const BUILT_IN = fileURLToPath(new URL('../models/kjv-q8_0.gguf', import.meta.url));
+/** Its tokenizer is everybody's; found from the sources and from dist/ alike. */
+const BUILT_IN = builtInModelPath() ?? 'models/kjv-q8_0.gguf';
 const VOCABULARY = 2048;
 const CONTEXT = 1024;
 
