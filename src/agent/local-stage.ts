@@ -16,6 +16,8 @@ const MAX_WAITING_FRAMES = 256;
 const DIAL_RETRY_MS = 150;
 /** How long the next node may take to know the plan. */
 const DIAL_DEADLINE_MS = 20_000;
+/** How often a whole fetch is reported. */
+const PROGRESS_STEPS = 50;
 /** Tokens in one engine call (n_batch and n_ubatch). */
 export const BATCH_TOKENS = 512;
 
@@ -136,21 +138,45 @@ export class LocalStage {
   }
 
   private async prepareFiles(): Promise<StageFiles> {
-    const before = this.ports.network.weightBytesReceived();
     const files = await this.ports.library.stageFiles({
       model: this.plan.model,
       range: this.stage.range,
       head: this.isHead,
       tail: this.isTail,
       signal: this.abort.signal,
-      onProgress: (fraction) => {
-        this.progress = fraction;
-        this.fetchedBytes = this.ports.network.weightBytesReceived() - before;
-      },
-    }, this.ports.remote);
-    this.fetchedBytes = this.ports.network.weightBytesReceived() - before;
+      onProgress: (fraction) => this.setProgress(fraction),
+    }, this.countedWeights());
     this.progress = 1;
     return files;
+  }
+
+  /** The remote weights, with every byte that comes for this stage counted. */
+  private countedWeights(): RemoteWeights {
+    const { remote } = this.ports;
+    const count = (bytes: number): void => {
+      this.fetchedBytes += bytes;
+    };
+    return {
+      header: (modelDigest, signal) => remote.header(modelDigest, signal),
+      tensor: async (modelDigest, tensorName, signal) => {
+        const content = await remote.tensor(modelDigest, tensorName, signal);
+        return {
+          ...content,
+          read: async function* read(offset) {
+            for await (const chunk of content.read(offset)) {
+              count(chunk.byteLength);
+              yield chunk;
+            }
+          },
+        };
+      },
+    };
+  }
+
+  private setProgress(fraction: number): void {
+    const shown = Math.floor(this.progress * PROGRESS_STEPS);
+    this.progress = fraction;
+    if (Math.floor(fraction * PROGRESS_STEPS) !== shown) this.events.statusChanged();
   }
 
   private async load(files: StageFiles): Promise<void> {
