@@ -29,6 +29,9 @@ const PLAN_FIELDS: ReadonlySet<string> = new Set(Object.keys(planSchema.shape));
 export function addClusterRoutes(app: Hono<ApiEnv>, service: AgentService, options: ApiOptions): void {
   app.get('/v1/cluster', (context) => context.json(service.status()));
 
+  /** Every model that a node of the cluster holds, with who holds it. */
+  app.get('/v1/cluster/models', (context) => context.json({ models: service.models() }));
+
   app.post('/v1/cluster/plan', async (context) =>
     context.json(await service.plan(parsePlanRequest(await readJsonBody(context.req.raw)))));
 
