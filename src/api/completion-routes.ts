@@ -36,18 +36,16 @@ export function addCompletionRoutes(app: Hono<ApiEnv>, service: AgentService, op
       includeUsage: request.includeUsage,
       returnTokens: request.returnTokens,
     };
-    const events = service.complete(request.task, abort.signal)[Symbol.asyncIterator]();
-    if (!request.stream) {
-      try {
-        return context.json(await collect(events, head));
-      } catch (error) {
-        throw stoppingError(error);
-      } finally {
-        abort.dispose();
-      }
-    }
-    const first = events.next();
+    let first: Promise<IteratorResult<CompletionEvent>>;
+    let events: AsyncIterator<CompletionEvent>;
     try {
+      events = service.complete(request.task, abort.signal)[Symbol.asyncIterator]();
+      if (!request.stream) {
+        const whole = await collect(events, head);
+        abort.dispose();
+        return context.json(whole);
+      }
+      first = events.next();
       await within(first, options.heartbeatMs);
     } catch (error) {
       abort.dispose();
