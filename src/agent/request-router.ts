@@ -17,6 +17,8 @@ import { orAborted } from './vocabularies.js';
 
 /** Longest silence of a running request: a long prefill on a slow ring is well below it. */
 const TOKEN_DEADLINE_MS = 300_000;
+/** After the head said how many tokens there are: time for the tail's last ones. */
+const LAST_TOKENS_DEADLINE_MS = 3_000;
 /** Longest wait for a new plan after one ended under a request. */
 const REPLAN_DEADLINE_MS = 120_000;
 /** A head that has not heard yet that its plan is active answers `not_ready`: ask again after this. */
@@ -40,23 +42,25 @@ export interface RouterPorts {
 
 type Arrival =
   | { readonly kind: 'token'; readonly index: number; readonly token: number; readonly endOfGeneration: boolean }
-  | { readonly kind: 'finished'; readonly planId: string; readonly reason: FinishReason; readonly tokens: number }
-  | { readonly kind: 'refused'; readonly planId: string; readonly error: RingError };
+  | { readonly kind: 'finished'; readonly reason: FinishReason; readonly tokens: number }
+  | { readonly kind: 'refused'; readonly error: RingError };
 
 /** One request that waits for its tokens. */
 interface Pending {
-  readonly requestId: string;
+  /** Of the attempt under way. */
+  requestId: string;
   readonly arrivals: Arrival[];
   wake: () => void;
 }
 
 export class RequestRouter {
   private readonly pending = new Map<string, Pending>();
+  private running = 0;
 
   constructor(private readonly ports: RouterPorts) {}
 
   get size(): number {
-    return this.pending.size;
+    return this.running;
   }
 
   /** Messages of tails and heads about our requests. */
@@ -68,10 +72,10 @@ export class RequestRouter {
         pending.arrivals.push({ kind: 'token', index: message.index, token: message.token, endOfGeneration: message.endOfGeneration });
         break;
       case 'finished':
-        pending.arrivals.push({ kind: 'finished', planId: message.planId, reason: message.reason, tokens: message.tokens });
+        pending.arrivals.push({ kind: 'finished', reason: message.reason, tokens: message.tokens });
         break;
       case 'refused':
-        pending.arrivals.push({ kind: 'refused', planId: message.planId, error: new RingError(message.code, message.message) });
+        pending.arrivals.push({ kind: 'refused', error: new RingError(message.code, message.message) });
         break;
     }
     pending.wake();
@@ -83,6 +87,15 @@ export class RequestRouter {
   }
 
   async *complete(task: CompletionTask, signal: AbortSignal): AsyncGenerator<CompletionEvent> {
+    this.running += 1;
+    try {
+      yield* this.answer(task, signal);
+    } finally {
+      this.running -= 1;
+    }
+  }
+
+  private async *answer(task: CompletionTask, signal: AbortSignal): AsyncGenerator<CompletionEvent> {
     const startedMs = this.ports.clock.now();
     const model = await this.ports.resolveModel(task.model);
     const promptTokens = await this.tokenize(model, task, signal);
@@ -163,18 +176,30 @@ export class RequestRouter {
     maxTokens: number,
     signal: AbortSignal,
   ): AsyncGenerator<{ kind: 'token'; token: number; endOfGeneration: boolean } | { kind: 'end'; reason: FinishReason }> {
-    const requestId = this.ports.randomId();
-    const pending: Pending = { requestId, arrivals: [], wake: () => undefined };
-    this.pending.set(requestId, pending);
+    const answerId = this.ports.randomId();
+    const pending: Pending = { requestId: answerId, arrivals: [], wake: () => undefined };
     let plan: Plan | null = null;
+    let attempt = 0;
     /** Tokens that the answer has in all, once the head says so. */
     let end: { reason: FinishReason; tokens: number } | null = null;
+    /** The head may still draw for this attempt: it is told to stop. */
+    const giveUp = (): void => {
+      const head = plan?.stages[0];
+      if (head !== undefined && end === null) this.ports.send(head.nodeId, { kind: 'cancel', requestId: pending.requestId });
+      this.pending.delete(pending.requestId);
+      pending.arrivals.length = 0;
+      plan = null;
+    };
     try {
       for (;;) {
         if (plan === null) {
           plan = await this.activePlan(instanceId, pending, signal);
           end = null;
-          this.submit(plan, requestId, promptTokens, drawn, task, maxTokens);
+          // An id for each attempt: what an earlier one still sends goes nowhere.
+          attempt += 1;
+          pending.requestId = `${answerId}.${attempt}`;
+          this.pending.set(pending.requestId, pending);
+          this.submit(plan, pending.requestId, promptTokens, drawn, task, maxTokens);
         }
         const arrival = pending.arrivals.shift();
         if (arrival === undefined) {
@@ -183,36 +208,38 @@ export class RequestRouter {
             return;
           }
           if (this.isGone(instanceId, plan)) {
-            this.ports.log.info('the plan under a request ended; it goes on with the next one', { requestId, plan: plan.planId, tokens: drawn.length });
-            plan = null;
-            continue;
+            this.ports.log.info('the plan under a request ended; it goes on with the next one', { requestId: answerId, plan: plan.planId, tokens: drawn.length });
+            giveUp();
+          } else if (end === null) {
+            await this.wait(pending, TOKEN_DEADLINE_MS, signal, 'no token came from the ring');
+          } else if (!await this.waitShortly(pending, signal)) {
+            this.ports.log.warn('the last tokens of an answer were lost; they are drawn again', { requestId: answerId, have: drawn.length, of: end.tokens });
+            giveUp();
           }
-          await this.wait(pending, TOKEN_DEADLINE_MS, signal, 'no token came from the ring');
           continue;
         }
         switch (arrival.kind) {
           case 'token':
-            // An old plan's tail may still deliver: the same index is the same token, and it is taken once.
-            if (arrival.index !== drawn.length) break;
-            drawn.push(arrival.token);
-            yield { kind: 'token', token: arrival.token, endOfGeneration: arrival.endOfGeneration };
+            if (arrival.index === drawn.length) {
+              drawn.push(arrival.token);
+              yield { kind: 'token', token: arrival.token, endOfGeneration: arrival.endOfGeneration };
+            } else if (arrival.index > drawn.length) {
+              this.ports.log.warn('a token of an answer was lost; it is drawn again', { requestId: answerId, index: drawn.length });
+              giveUp();
+            }
             break;
           case 'finished':
-            if (arrival.planId === plan.planId) end = { reason: arrival.reason, tokens: arrival.tokens };
+            end = { reason: arrival.reason, tokens: arrival.tokens };
             break;
           case 'refused':
-            if (arrival.planId !== plan.planId) break;
             if (arrival.error.code !== 'not_ready' && arrival.error.code !== 'wrong_plan') throw arrival.error;
             await this.pause(RETRY_MS, signal);
-            plan = null;
+            giveUp();
             break;
         }
       }
     } finally {
-      this.pending.delete(requestId);
-      // Whatever ended this (done, stop sequence, client gone, error), the head may still draw for it.
-      const head = plan?.stages[0];
-      if (head !== undefined && end === null) this.ports.send(head.nodeId, { kind: 'cancel', requestId });
+      giveUp();
     }
   }
 
@@ -261,6 +288,17 @@ export class RequestRouter {
     } finally {
       cancel();
       pending.wake = () => undefined;
+    }
+  }
+
+  /** False when nothing came in time. */
+  private async waitShortly(pending: Pending, signal: AbortSignal): Promise<boolean> {
+    try {
+      await this.wait(pending, LAST_TOKENS_DEADLINE_MS, signal, 'the last tokens did not come');
+      return true;
+    } catch (error) {
+      if (error instanceof RingError && error.code === 'timeout' && !signal.aborted) return false;
+      throw error;
     }
   }
 
