@@ -54,7 +54,9 @@ interface Pending {
 }
 
 export class RequestRouter {
+  /** By the id of the attempt under way. */
   private readonly pending = new Map<string, Pending>();
+  private readonly answers = new Set<Pending>();
   private running = 0;
 
   constructor(private readonly ports: RouterPorts) {}
@@ -83,7 +85,7 @@ export class RequestRouter {
 
   /** Plans or peers changed: requests under way look whether theirs still stands. */
   clusterChanged(): void {
-    for (const pending of this.pending.values()) pending.wake();
+    for (const pending of this.answers) pending.wake();
   }
 
   async *complete(task: CompletionTask, signal: AbortSignal): AsyncGenerator<CompletionEvent> {
@@ -178,6 +180,7 @@ export class RequestRouter {
   ): AsyncGenerator<{ kind: 'token'; token: number; endOfGeneration: boolean } | { kind: 'end'; reason: FinishReason }> {
     const answerId = this.ports.randomId();
     const pending: Pending = { requestId: answerId, arrivals: [], wake: () => undefined };
+    this.answers.add(pending);
     let plan: Plan | null = null;
     let attempt = 0;
     /** Tokens that the answer has in all, once the head says so. */
@@ -240,6 +243,7 @@ export class RequestRouter {
       }
     } finally {
       giveUp();
+      this.answers.delete(pending);
     }
   }
 
