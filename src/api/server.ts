@@ -8,6 +8,7 @@
 import { randomInt, randomUUID } from 'node:crypto';
 import { createServer } from 'node:http';
 import type { Server } from 'node:http';
+import type { Socket } from 'node:net';
 import { hostname } from 'node:os';
 import { getRequestListener } from '@hono/node-server';
 import type { AgentService } from '../agent/service.js';
@@ -28,8 +29,6 @@ export const API_CLOSE_DEADLINE_MS = 5_000;
 
 /** After the cut: time to send the error. */
 const CUT_DEADLINE_MS = 500;
-/** While closing, connections that have become idle are closed at this pace. */
-const IDLE_SWEEP_MS = 50;
 const REQUEST_DEADLINE_MS = 120_000;
 const HEADERS_DEADLINE_MS = 20_000;
 const KEEP_ALIVE_MS = 15_000;
@@ -98,6 +97,7 @@ export async function startApiServer(options: ApiServerOptions): Promise<ApiServ
     getRequestListener(app.fetch, { overrideGlobalObjects: false, errorHandler: badRequest }),
   );
   server.maxConnections = CONNECTIONS_MAX;
+  const connections = new Connections(server);
 
   const port = await listenOnFreePort(server, host, options);
   const notice = options.port === 0 || port === options.port
@@ -110,7 +110,7 @@ export async function startApiServer(options: ApiServerOptions): Promise<ApiServ
     port,
     address: `http://${host.includes(':') ? `[${host}]` : host}:${port}`,
     notice,
-    close: (deadlineMs = API_CLOSE_DEADLINE_MS) => (closing ??= closeServer(server, shutdown, deadlineMs)),
+    close: (deadlineMs = API_CLOSE_DEADLINE_MS) => (closing ??= closeServer(server, connections, shutdown, deadlineMs)),
   };
 }
 
@@ -180,18 +180,53 @@ function listenError(failure: NodeJS.ErrnoException, host: string, port: number)
   }
 }
 
-async function closeServer(server: Server, shutdown: AbortController, deadlineMs: number): Promise<void> {
+async function closeServer(
+  server: Server,
+  connections: Connections,
+  shutdown: AbortController,
+  deadlineMs: number,
+): Promise<void> {
   const closed = new Promise<void>((resolve) => {
     server.close(() => resolve());
   });
-  const sweep = setInterval(() => server.closeIdleConnections(), IDLE_SWEEP_MS);
-  try {
-    if ((await within(closed, deadlineMs)) !== 'late') return;
-    shutdown.abort();
-    if ((await within(closed, CUT_DEADLINE_MS)) !== 'late') return;
-    server.closeAllConnections();
-    await closed;
-  } finally {
-    clearInterval(sweep);
+  connections.dropIdle();
+  if ((await within(closed, deadlineMs)) !== 'late') return;
+  shutdown.abort();
+  if ((await within(closed, CUT_DEADLINE_MS)) !== 'late') return;
+  server.closeAllConnections();
+  await closed;
+}
+
+/**
+ * Which connections have a request in progress. Node's own `closeIdleConnections` leaves those alone that have never
+ * had one, and browsers and clients open such in advance: they would hold up every stop.
+ */
+class Connections {
+  private readonly requests = new Map<Socket, number>();
+  private closing = false;
+
+  constructor(server: Server) {
+    server.on('connection', (socket) => {
+      this.requests.set(socket, 0);
+      socket.once('close', () => this.requests.delete(socket));
+    });
+    server.on('request', ({ socket }, answer) => {
+      this.count(socket, 1);
+      answer.once('close', () => this.count(socket, -1));
+    });
+  }
+
+  /** Drops those without a request now, and each other one when its last answer has ended. */
+  dropIdle(): void {
+    this.closing = true;
+    for (const [socket, count] of this.requests) if (count === 0) socket.destroy();
+  }
+
+  private count(socket: Socket, change: number): void {
+    const before = this.requests.get(socket);
+    if (before === undefined) return;
+    this.requests.set(socket, before + change);
+    // Soon: after the last bytes of the answer.
+    if (this.closing && before + change === 0) socket.destroySoon();
   }
 }

@@ -269,6 +269,7 @@ describe('API', () => {
     expect(wrongMethod.status).toBe(405);
     expect(wrongMethod.headers.get('allow')).toBe('POST');
     expect((await call('/v1/models', { method: 'DELETE' })).status).toBe(405);
+    expect((await call('/v1/cluster/models', { json: {} })).status).toBe(405);
     const unknown = await call('/v1/embeddings', { json: {} });
     expect(unknown.status).toBe(404);
     expect(errorOf(unknown).code).toBe('unknown_route');
@@ -329,6 +330,7 @@ describe('API', () => {
   it('shows the cluster and plans, loads and unloads', async () => {
     const { agent, call } = api();
     expect(JSON.parse((await call('/v1/cluster')).text)).toEqual(agent.status());
+    expect(JSON.parse((await call('/v1/cluster/models')).text)).toEqual({ models: [MODEL] });
     expect(JSON.parse((await call('/v1/cluster/plan', { json: { model: 'kjv', policy: 'throughput', nodes: 2 } })).text)).toEqual(PLAN);
     expect(JSON.parse((await call('/v1/cluster/load', { json: { model: 'kjv', contextTokens: 512, slots: 2 } })).text)).toEqual(INSTANCE);
     expect(agent.planRequests).toEqual([

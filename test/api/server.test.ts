@@ -394,6 +394,21 @@ describe('the stop', () => {
     await server.close();
   });
 
+  it('does not wait for connections without a request', async () => {
+    const { server } = await start();
+    const spare = connect(server.port, '127.0.0.1');
+    ends.push(async () => {
+      spare.destroy();
+    });
+    const dropped = new Promise<void>((resolve) => spare.once('close', () => resolve()));
+    await new Promise<void>((resolve) => spare.once('connect', resolve));
+    expect((await fetch(`${server.address}/health`)).status).toBe(200);
+    const begin = performance.now();
+    await server.close(10_000);
+    expect(performance.now() - begin).toBeLessThan(2000);
+    await dropped;
+  });
+
   it('cuts answers at the deadline, with an error that says why', async () => {
     const { agent, client, server } = await start();
     agent.script = async function* (_task, signal) {
