@@ -1,0 +1,91 @@
+/**
+ * The cluster file's schema as data: every key with its type, default and meaning, for reading, messages and the manual.
+ */
+
+export interface Field {
+  readonly key: string;
+  readonly type: 'text' | 'integer' | 'number' | 'table' | 'tables';
+  readonly required?: boolean;
+  /** Integers are bigint, as they are read. Absent = the key has no value unless written. */
+  readonly default?: string | bigint | number;
+  /** Inclusive. */
+  readonly range?: readonly [low: number, high: number];
+  /** The only allowed texts. */
+  readonly values?: readonly string[];
+  readonly example: string;
+  readonly meaning: string;
+}
+
+const MAX_SEED = 2 ** 32 - 1;
+/** 1,000 TB: beyond it a number is a mistake. */
+const MAX_GB = 1e6;
+const MAX_SEQ = 1_000_000;
+
+export const clusterFields: readonly Field[] = [
+  { key: 'model', type: 'text', required: true, example: '"models/llama.gguf"', meaning: 'a GGUF path, a hub reference, or a checkpoint directory' },
+  { key: 'seq', type: 'integer', default: 8n, range: [1, MAX_SEQ], example: '8', meaning: 'prompt length that stages are sized for, in tokens' },
+  { key: 'rng_seed', type: 'integer', range: [0, MAX_SEED], example: '42', meaning: 'seed of sampling; a node may have its own; 0 when neither is given' },
+  { key: 'reserve_ram_gb', type: 'number', default: 6, range: [0, MAX_GB], example: '6.0', meaning: 'left free on every node beyond its stage (1 GB = 1e9 bytes)' },
+  { key: 'placement', type: 'table', example: '', meaning: 'how layers are given to nodes' },
+  { key: 'node', type: 'tables', required: true, example: '', meaning: 'one for each node, in pipeline order' },
+];
+
+export const placementFields: readonly Field[] = [
+  {
+    key: 'policy', type: 'text', default: 'ram_balanced', values: ['ram_balanced', 'throughput', 'manual'], example: '"ram_balanced"',
+    meaning: 'by memory, by measured speed, or as `layers` says',
+  },
+];
+
+export const nodeFields: readonly Field[] = [
+  { key: 'addr', type: 'text', required: true, example: '"192.168.1.20:11501"', meaning: 'host and port of the agent' },
+  { key: 'ssh', type: 'text', example: '"studio"', meaning: 'ssh host to start the agent on; absent = this machine, or an agent that runs already' },
+  { key: 'ckpt_dir', type: 'text', required: true, example: '"/var/lib/models"', meaning: 'where the checkpoint is on that node' },
+  { key: 'device', type: 'text', default: 'cpu', example: '"metal+cpu"', meaning: 'cpu, metal, cuda, vulkan, gpu …; "a+b" is a list by preference, "+cpu" lets what does not fit spill to host memory' },
+  { key: 'precision', type: 'text', example: '"bf16"', meaning: 'f32, f16, bf16, mixed, fp8, fp8e5m2, mxfp8, nvfp4, mxfp4, or any fNeXmY; absent = as the checkpoint stores them' },
+  { key: 'kv_cache', type: 'text', values: ['none', 'host', 'device'], example: '"device"', meaning: 'recompute, host memory, or device memory; absent = device (host on cpu)' },
+  { key: 'rng_seed', type: 'integer', range: [0, MAX_SEED], example: '7', meaning: "this node's own seed" },
+  { key: 'max_ram_gb', type: 'number', range: [0, MAX_GB], example: '44', meaning: 'most memory to use, before the reserve; absent = what is free' },
+  { key: 'layers', type: 'text', example: '"0:12"', meaning: 'layers [first, end) of this node: all of them under policy manual, a pin under others' },
+];
+
+/** The reference as an example file: every key with its meaning and default. */
+export function clusterFileReference(): readonly string[] {
+  const lines = (fields: readonly Field[]): readonly string[] => fields.filter((field) => field.example !== '').map((field) => {
+    const state = field.required === true ? 'required' : field.default === undefined ? 'optional' : `default ${String(field.default)}`;
+    return `${field.key} = ${field.example}  # ${field.meaning} (${state})`;
+  });
+  return [...lines(clusterFields), '', '[placement]', ...lines(placementFields), '', '[[node]]', ...lines(nodeFields)];
+}
+
+/** Letters that a guess may differ in. */
+const MAX_TYPO_DISTANCE = 2;
+
+/** The known word that was probably meant; null when none is near. Ties go to the first. */
+export function suggestionFor(word: string, known: readonly string[]): string | null {
+  let best: string | null = null;
+  let bestDistance = MAX_TYPO_DISTANCE + 1;
+  for (const candidate of known) {
+    const distance = editDistance(word.toLowerCase().replaceAll('-', '_'), candidate);
+    if (distance < bestDistance && distance < candidate.length) {
+      best = candidate;
+      bestDistance = distance;
+    }
+  }
+  return best;
+}
+
+/** Levenshtein; words far apart in length are not measured. */
+function editDistance(a: string, b: string): number {
+  if (Math.abs(a.length - b.length) > MAX_TYPO_DISTANCE) return MAX_TYPO_DISTANCE + 1;
+  let row = Array.from({ length: b.length + 1 }, (_value, index) => index);
+  for (let i = 1; i <= a.length; i += 1) {
+    const next = [i];
+    for (let j = 1; j <= b.length; j += 1) {
+      const replaced = (row[j - 1] ?? 0) + (a[i - 1] === b[j - 1] ? 0 : 1);
+      next.push(Math.min(replaced, (row[j] ?? 0) + 1, (next[j - 1] ?? 0) + 1));
+    }
+    row = next;
+  }
+  return row[b.length] ?? 0;
+}
