@@ -171,6 +171,8 @@ export interface Instance {
 export interface DesiredState {
   readonly version: number;
   readonly instances: readonly Instance[];
+  /** Ids unloaded lately, newest last, bounded: two sides of a healed split must not bring them back. Absent = none. */
+  readonly removed?: readonly string[];
 }
 
 /** A stage as its own node sees it; sent to the coordinator. */

@@ -1,0 +1,586 @@
+/**
+ * One node's part in the cluster: membership, failure detection, election, desired state and reconciliation put
+ * together as one pure step function, `step(input, nowMs) -> outputs`.
+ *
+ * The same inputs at the same times give the same outputs, so a whole cluster runs in a seeded simulation (test/sim).
+ * It must not know sockets, timers, files, runners or tokens; the agent's loop carries its outputs out.
+ */
+import { Calls, refusal } from './calls.js';
+import type { Call, CallAnswer } from './calls.js';
+import { adopt, covers, MAX_INSTANCES, MAX_REMOVED, modelKey, NOTHING_DESIRED } from './desired-state.js';
+import type { Meeting } from './desired-state.js';
+import { Election } from './election.js';
+import { ALIVE_INTERVAL_MS, FailureDetector } from './failure-detector.js';
+import type { Liveness } from './failure-detector.js';
+import type { ErrorCode } from './errors.js';
+import type { ClusterMessage, CoordinatorMessage } from './messages.js';
+import { Membership } from './membership.js';
+import { findModel, planOn } from './planning.js';
+import type { ClusterMember, Place } from './planning.js';
+import type { PlacementResult } from './placement-types.js';
+import { Reconciler } from './reconcile.js';
+import type { ReconcileView, ShapeAnswer } from './reconcile.js';
+import { compareTerms, sameTerm } from './terms.js';
+import type {
+  Capabilities, DesiredState, Instance, InstanceRequest, Millis, ModelShape, NodeId, NodeRecord, StageStatus, Term,
+} from './types.js';
+
+/** Stage statuses are repeated this often, in case a word was lost. */
+export const STAGES_INTERVAL_MS = 1_000;
+/** How long a new coordinator, or the coming of a node, holds up plans until everyone follows. */
+export const SETTLE_MS = 1_500;
+/** A dead node stays in the table this long. */
+export const FORGET_DEAD_AFTER_MS = 3_600_000;
+/** Serials of one incarnation: a node that starts anew never uses a plan id again. */
+export const SERIALS_PER_INCARNATION = 10_000;
+/** Shapes kept; each is some kilobytes. */
+const MAX_SHAPES = 64;
+
+export interface ClusterSettings {
+  readonly nodeId: NodeId;
+  /** Persisted, incremented at every start. */
+  readonly incarnation: number;
+  /** Drawn per process. */
+  readonly nonce: string;
+  readonly place: Place;
+}
+
+export type ClusterInput =
+  /** Every 100 ms or so. */
+  | { readonly kind: 'tick' }
+  | { readonly kind: 'peer_connected'; readonly nodeId: NodeId }
+  | { readonly kind: 'peer_disconnected'; readonly nodeId: NodeId; readonly reason: string }
+  | { readonly kind: 'message'; readonly from: NodeId; readonly message: ClusterMessage }
+  /** What this node is, at start and at every change. */
+  | { readonly kind: 'capabilities'; readonly capabilities: Capabilities; readonly addresses?: readonly string[] }
+  /** All stages of this node, at every change. */
+  | { readonly kind: 'local_stages'; readonly statuses: readonly StageStatus[] }
+  | { readonly kind: 'load'; readonly callId: string; readonly request: InstanceRequest }
+  | { readonly kind: 'unload'; readonly callId: string; readonly instanceId: string }
+  /** Answers `need_shape`. */
+  | {
+    readonly kind: 'shape'; readonly modelRef: string; readonly shape: ModelShape | null;
+    readonly error: { readonly code: ErrorCode; readonly message: string } | null;
+  }
+  /** The node goes on purpose. Nothing happens after it. */
+  | { readonly kind: 'leave' };
+
+export type ClusterOutput =
+  | { readonly kind: 'send'; readonly to: NodeId; readonly message: ClusterMessage }
+  /** `modelRef` is the model's digest. Asked again every `SHAPE_RETRY_MS` until it is answered. */
+  | { readonly kind: 'need_shape'; readonly modelRef: string }
+  | { readonly kind: 'reply'; readonly callId: string; readonly instanceId: string; readonly error: CallAnswer['error'] }
+  /** One sentence for people, and the sign to look at the accessors again. */
+  | { readonly kind: 'changed'; readonly what: 'membership' | 'coordinator' | 'desired'; readonly text: string };
+
+export class ClusterNode {
+  private readonly detector = new FailureDetector();
+  private readonly membership: Membership;
+  private readonly reconciler: Reconciler;
+  private readonly calls = new Calls();
+  private readonly shapes = new Map<string, ShapeAnswer>();
+  private readonly statuses = new Map<NodeId, readonly StageStatus[]>();
+  private election: Election | null = null;
+  private state: DesiredState = NOTHING_DESIRED;
+  private lastTerm: Term | null = null;
+  private wasCoordinator = false;
+  private coordinatorSinceMs: Millis = 0;
+  private aliveSentMs: Millis = Number.NEGATIVE_INFINITY;
+  private stagesSentMs: Millis = Number.NEGATIVE_INFINITY;
+  private claimSentMs: Millis = Number.NEGATIVE_INFINITY;
+  private claimDue = false;
+  private tableVersion = 0;
+  private joins = 0;
+  private gone = false;
+  private outputs: ClusterOutput[] = [];
+  private nowMs: Millis = 0;
+
+  constructor(private readonly settings: ClusterSettings) {
+    this.membership = new Membership({ nodeId: settings.nodeId, incarnation: settings.incarnation, nonce: settings.nonce });
+    this.reconciler = new Reconciler(settings.place, settings.incarnation * SERIALS_PER_INCARNATION);
+    this.statuses.set(settings.nodeId, []);
+  }
+
+  step(input: ClusterInput, nowMs: Millis): ClusterOutput[] {
+    if (this.gone) return [];
+    this.nowMs = nowMs;
+    const election = this.electionNow();
+    this.take(input, election);
+    if (!this.gone) this.settle(election);
+    const { outputs } = this;
+    this.outputs = [];
+    return outputs;
+  }
+
+  // What the agent may look at.
+
+  /** Newest record of every known node, ours included, by id. */
+  records(): NodeRecord[] {
+    return this.membership.records();
+  }
+
+  /** Of ourselves always `alive`; of a node that was never connected `dead`. */
+  liveness(nodeId: NodeId): Liveness {
+    return nodeId === this.settings.nodeId ? 'alive' : this.detector.liveness(nodeId) ?? 'dead';
+  }
+
+  coordinator(): NodeId | null {
+    return this.election?.term()?.node ?? null;
+  }
+
+  term(): Term | null {
+    return this.election?.term() ?? null;
+  }
+
+  isCoordinator(): boolean {
+    return this.election?.role() === 'coordinator';
+  }
+
+  desired(): DesiredState {
+    return this.state;
+  }
+
+  /** What every connected node last said of its stages, ours included. */
+  stageStatuses(): ReadonlyMap<NodeId, readonly StageStatus[]> {
+    return this.statuses;
+  }
+
+  /** The plan that `request` would get now; on any node, changes nothing. */
+  preview(shape: ModelShape, request: InstanceRequest): PlacementResult {
+    const loaded = this.state.instances.find((instance) => instance.plan?.model.digest === shape.identity.digest);
+    const instanceId = loaded?.instanceId ?? 'preview';
+    return planOn({
+      shape, request, instanceId, planId: 'preview', members: this.members(), desired: this.state, avoid: new Map(),
+    }, this.settings.place);
+  }
+
+  // Inputs.
+
+  private take(input: ClusterInput, election: Election): void {
+    switch (input.kind) {
+      case 'tick':
+        if (this.detector.tick(this.nowMs)) this.forgetStatuses();
+        return;
+      case 'peer_connected':
+        return this.connect(input.nodeId, election);
+      case 'peer_disconnected':
+        this.detector.closed(input.nodeId, this.nowMs);
+        this.statuses.delete(input.nodeId);
+        return;
+      case 'message':
+        return this.receive(input.from, input.message, election);
+      case 'capabilities':
+        this.membership.updateOwn(input.capabilities, input.addresses ?? null);
+        this.tableVersion += 1;
+        return this.sendRecord(this.detector.connectedPeers());
+      case 'local_stages':
+        this.statuses.set(this.settings.nodeId, input.statuses);
+        return this.sendStages(this.detector.connectedPeers());
+      case 'load':
+      case 'unload': {
+        const refused = this.calls.add(input, this.nowMs);
+        if (refused !== null) this.outputs.push({ kind: 'reply', ...refused });
+        return;
+      }
+      case 'shape':
+        return this.learnShape(input.modelRef, input.shape, input.error?.message ?? 'the model could not be read');
+      case 'leave':
+        for (const to of this.detector.connectedPeers()) this.outputs.push({ kind: 'send', to, message: { kind: 'leave' } });
+        this.gone = true;
+        return;
+    }
+  }
+
+  private connect(nodeId: NodeId, election: Election): void {
+    const aloneBefore = this.detector.living().length === 0;
+    this.detector.connected(nodeId, this.nowMs);
+    election.peerConnected(aloneBefore, this.state.instances.length > 0, this.nowMs);
+    // Statuses before the claim: who weighs it against another must know what really runs here.
+    this.sendRecord([nodeId]);
+    this.sendAlive([nodeId]);
+    this.sendStages([nodeId]);
+    if (election.role() === 'coordinator') this.sendClaim([nodeId]);
+  }
+
+  private receive(from: NodeId, message: ClusterMessage, election: Election): void {
+    if (!this.detector.isConnected(from)) return;
+    if (message.kind === 'record') this.acceptRecord(from, message.record, election);
+    if (this.membership.hasLeft(from)) return;
+    this.detector.heard(from, this.nowMs);
+    switch (message.kind) {
+      case 'record':
+        return;
+      case 'alive': {
+        if (this.membership.isNews(from, message.incarnation, message.counter)) {
+          this.outputs.push({ kind: 'send', to: from, message: { kind: 'record_request' } });
+        }
+        return election.peerFollows(from, message.term, this.nowMs);
+      }
+      case 'record_request':
+        return this.sendRecord([from]);
+      case 'coordinator':
+        return this.meetClaim(from, message, election);
+      case 'stages':
+        this.statuses.set(from, message.statuses);
+        return;
+      case 'leave':
+        this.membership.leave(from);
+        this.detector.left(from, this.nowMs);
+        return;
+      case 'load':
+      case 'unload': {
+        if (election.role() !== 'coordinator') return;
+        const answer = this.carryOut(message);
+        this.outputs.push({ kind: 'send', to: from, message: { kind: 'reply', ...answer } });
+        return;
+      }
+      case 'reply':
+        if (this.calls.answered(message.callId)) {
+          this.outputs.push({ kind: 'reply', callId: message.callId, instanceId: message.instanceId, error: message.error });
+        }
+        return;
+    }
+  }
+
+  private acceptRecord(from: NodeId, record: NodeRecord, election: Election): void {
+    const result = this.membership.accept(from, record);
+    switch (result.kind) {
+      case 'stale':
+        return;
+      case 'clone':
+      case 'refused':
+        return this.tell('membership', result.text);
+      case 'restarted':
+        election.peerGone(from, this.nowMs);
+        this.statuses.delete(from);
+        this.reconciler.nodeRestarted(from, record.capabilities.hostname, this.state);
+        break;
+      case 'new':
+      case 'updated':
+        break;
+    }
+    this.tableVersion += 1;
+    if (result.kind !== 'updated') this.joins += 1;
+    const what = { new: 'is here', restarted: 'was started anew', updated: 'has news of itself' }[result.kind];
+    this.tell('membership', `${record.capabilities.hostname} (${from}) ${what}`);
+  }
+
+  private meetClaim(from: NodeId, claim: CoordinatorMessage, election: Election): void {
+    const meeting = this.meeting(claim.desired);
+    const followed = this.lastTerm;
+    const verdict = election.onClaim(from, claim, { serving: this.serving(), covers: () => covers(meeting) }, this.nowMs);
+    if (verdict === 'follow') {
+      const known = followed !== null && followed.node === from && !this.wasCoordinator;
+      const older = known && compareTerms(claim.term, followed) === 0 && claim.desired.version <= this.state.version;
+      if (!older) this.setDesired(claim.desired);
+    } else if (verdict === 'adopt') {
+      this.noteCoordinator(election);
+      const adopted = adopt(this.meeting(claim.desired));
+      if (adopted === this.state) return;
+      const taken = adopted.instances.filter((instance) => !this.state.instances.includes(instance)).map(({ instanceId }) => instanceId);
+      this.reconciler.adopted(taken, this.nowMs);
+      this.changeDesired(adopted);
+      this.tell('desired', `adopted from ${from}: ${taken.join(', ') || 'nothing new'}`);
+    }
+  }
+
+  private learnShape(modelRef: string, shape: ModelShape | null, problem: string): void {
+    if (this.shapes.size >= MAX_SHAPES && !this.shapes.has(modelRef)) this.shapes.clear();
+    this.shapes.set(modelRef, shape === null ? { kind: 'error', message: problem, atMs: this.nowMs } : { kind: 'shape', shape });
+  }
+
+  // What follows from it.
+
+  private settle(election: Election): void {
+    for (const { nodeId, from, to } of this.detector.takeChanges()) {
+      this.tableVersion += 1;
+      if (to === 'alive' && from !== 'suspect') this.joins += 1;
+      if (to !== 'dead') continue;
+      this.statuses.delete(nodeId);
+      election.peerGone(nodeId, this.nowMs);
+      this.tell('membership', `${this.hostnameOf(nodeId)} ${this.membership.hasLeft(nodeId) ? 'left' : 'is gone'}`);
+    }
+    const living = this.detector.living();
+    election.tick(living, this.nowMs);
+    if (this.calls.size > 0 && living.length === 0 && election.role() === 'waiting') election.claimAlone();
+    this.noteCoordinator(election);
+    if (election.role() === 'coordinator') {
+      this.dispatchCalls(this.settings.nodeId);
+      this.reconcile(election);
+    } else {
+      const coordinator = election.term()?.node ?? null;
+      if (coordinator !== null) this.dispatchCalls(coordinator);
+    }
+    for (const answer of this.calls.expired(this.nowMs, this.whyNoCoordinator(election))) this.outputs.push({ kind: 'reply', ...answer });
+    this.sayWhatIsDue(election);
+    this.forgetDead();
+  }
+
+  /** A reign that began, ended or changed. */
+  private noteCoordinator(election: Election): void {
+    const term = election.term();
+    const isCoordinator = election.role() === 'coordinator';
+    if (sameTerm(term, this.lastTerm) && isCoordinator === this.wasCoordinator) return;
+    if (isCoordinator && !this.wasCoordinator) {
+      this.coordinatorSinceMs = this.nowMs;
+      this.reconciler.reset();
+      // Above whatever others may have heard of an earlier reign.
+      this.state = { ...this.state, version: this.state.version + 1 };
+    }
+    this.claimDue = isCoordinator;
+    const text = term === null ? 'there is no coordinator' : `${this.hostnameOf(term.node)} coordinates (term ${term.counter} of ${term.node})`;
+    this.lastTerm = term;
+    this.wasCoordinator = isCoordinator;
+    this.tableVersion += 1;
+    this.tell('coordinator', text);
+    this.sendAlive(this.detector.connectedPeers());
+  }
+
+  private reconcile(election: Election): void {
+    const term = election.term();
+    if (term === null || this.state.instances.length === 0) return;
+    const members = this.members();
+    const view: ReconcileView = {
+      nowMs: this.nowMs,
+      term,
+      members,
+      statuses: this.statuses,
+      shapes: this.shapes,
+      unsettled: this.isUnsettled(election),
+      tableVersion: this.tableVersion,
+      joins: this.joins,
+    };
+    const result = this.reconciler.step(this.state, view);
+    for (const modelRef of result.needShapes) this.outputs.push({ kind: 'need_shape', modelRef });
+    if (result.desired !== this.state) this.changeDesired(result.desired);
+    for (const text of result.events) this.tell('desired', text);
+  }
+
+  private dispatchCalls(coordinator: NodeId): void {
+    for (const call of this.calls.due(coordinator, this.nowMs)) {
+      if (coordinator !== this.settings.nodeId) {
+        this.outputs.push({ kind: 'send', to: coordinator, message: call });
+        continue;
+      }
+      this.calls.answered(call.callId);
+      this.outputs.push({ kind: 'reply', ...this.carryOut(call) });
+    }
+  }
+
+  /** The coordinator's answer to a load or unload. */
+  private carryOut(call: Call): CallAnswer {
+    return call.kind === 'load' ? this.load(call.callId, call.request) : this.unload(call.callId, call.instanceId);
+  }
+
+  private load(callId: string, request: InstanceRequest): CallAnswer {
+    const members = this.members();
+    const model = findModel(request.model, members);
+    const key = model?.digest ?? request.model;
+    const existing = this.state.instances.find((instance) => modelKey(instance) === key || (model !== null && instance.request.model === model.name));
+    if (existing !== undefined) {
+      if (existing.state === 'failed') this.tryAgain(existing, request);
+      return { callId, instanceId: existing.instanceId, error: null };
+    }
+    if (model === null) {
+      const names = [...new Set(members.flatMap(({ record, liveness }) => (liveness === 'dead' ? [] : record.capabilities.models.map(({ name }) => name))))].sort();
+      return refusal(callId, 'unknown_model', `no node of this cluster holds a model "${request.model}"; known: ${names.join(', ') || 'none'}`);
+    }
+    if (this.state.instances.length >= MAX_INSTANCES) {
+      return refusal(callId, 'queue_full', `this cluster serves ${MAX_INSTANCES} models already: unload one first`);
+    }
+    const instanceId = `${model.name}-${this.settings.nodeId.slice(-6)}-${this.reconciler.useSerial()}`;
+    const instance: Instance = { instanceId, request, state: 'planning', plan: null, reason: 'waits for a plan', serial: 0 };
+    this.changeDesired({ ...this.state, instances: [...this.state.instances, instance] });
+    this.tell('desired', `${instanceId}: asked for`);
+    return { callId, instanceId, error: null };
+  }
+
+  /** What the person asks for now counts, not what they asked for then. */
+  private tryAgain(failed: Instance, request: InstanceRequest): void {
+    this.reconciler.retry(failed.instanceId);
+    const again: Instance = { ...failed, request, state: 'planning', reason: 'asked for again' };
+    this.changeDesired({ ...this.state, instances: this.state.instances.map((instance) => (instance === failed ? again : instance)) });
+    this.tell('desired', `${failed.instanceId}: asked for again`);
+  }
+
+  private unload(callId: string, instanceId: string): CallAnswer {
+    const removed = this.state.removed ?? [];
+    if (removed.includes(instanceId)) return { callId, instanceId, error: null };
+    if (!this.state.instances.some((instance) => instance.instanceId === instanceId)) {
+      return refusal(callId, 'bad_request', `there is no instance ${instanceId}: "agent status" lists them`);
+    }
+    this.changeDesired({
+      version: this.state.version,
+      instances: this.state.instances.filter((instance) => instance.instanceId !== instanceId),
+      removed: [...removed, instanceId].slice(-MAX_REMOVED),
+    });
+    this.tell('desired', `${instanceId}: unloaded`);
+    return { callId, instanceId, error: null };
+  }
+
+  // Words to others.
+
+  private sayWhatIsDue(election: Election): void {
+    const peers = this.detector.connectedPeers();
+    if (this.nowMs - this.aliveSentMs >= ALIVE_INTERVAL_MS) {
+      this.aliveSentMs = this.nowMs;
+      this.sendAlive(peers);
+    }
+    if (this.nowMs - this.stagesSentMs >= STAGES_INTERVAL_MS) {
+      this.stagesSentMs = this.nowMs;
+      this.sendStages(peers);
+    }
+    if (election.role() !== 'coordinator') return;
+    if (!this.claimDue && this.nowMs - this.claimSentMs < ALIVE_INTERVAL_MS) return;
+    this.claimDue = false;
+    this.claimSentMs = this.nowMs;
+    this.sendClaim(peers);
+  }
+
+  private sendAlive(peers: readonly NodeId[]): void {
+    const message: ClusterMessage = {
+      kind: 'alive', incarnation: this.settings.incarnation, counter: this.membership.ownRecord()?.counter ?? 0, term: this.term(),
+    };
+    for (const to of peers) this.outputs.push({ kind: 'send', to, message });
+  }
+
+  private sendRecord(peers: readonly NodeId[]): void {
+    const record = this.membership.ownRecord();
+    if (record === null) return;
+    for (const to of peers) this.outputs.push({ kind: 'send', to, message: { kind: 'record', record } });
+  }
+
+  private sendStages(peers: readonly NodeId[]): void {
+    const term = this.term() ?? { counter: 0, node: this.settings.nodeId };
+    const message: ClusterMessage = { kind: 'stages', term, statuses: this.statuses.get(this.settings.nodeId) ?? [] };
+    for (const to of peers) this.outputs.push({ kind: 'send', to, message });
+  }
+
+  private sendClaim(peers: readonly NodeId[]): void {
+    const term = this.term();
+    if (term === null) return;
+    const message: ClusterMessage = { kind: 'coordinator', term, serving: this.serving(), desired: this.state };
+    for (const to of peers) this.outputs.push({ kind: 'send', to, message });
+  }
+
+  private tell(what: 'membership' | 'coordinator' | 'desired', text: string): void {
+    this.outputs.push({ kind: 'changed', what, text });
+  }
+
+  // Views of the table.
+
+  private members(): ClusterMember[] {
+    const coordinator = this.coordinator();
+    return this.membership.records().map((record): ClusterMember => {
+      const { nodeId } = record;
+      const self = nodeId === this.settings.nodeId;
+      return {
+        record,
+        liveness: this.membership.hasLeft(nodeId) ? 'dead' : this.liveness(nodeId),
+        sinceMs: this.detector.sinceMs(nodeId) ?? 0,
+        follows: self || nodeId === coordinator || (coordinator !== null && this.election?.follows(nodeId) === coordinator),
+        problem: this.membership.cloneProblem(nodeId) ?? this.versionProblem(record),
+      };
+    });
+  }
+
+  private versionProblem({ capabilities }: NodeRecord): string | null {
+    const own = this.membership.ownRecord()?.capabilities ?? capabilities;
+    if (capabilities.protocolMin <= own.protocolMax && own.protocolMin <= capabilities.protocolMax) return null;
+    return `it speaks protocol ${capabilities.protocolMin}-${capabilities.protocolMax}, this node ${own.protocolMin}-${own.protocolMax}: update the older agent`;
+  }
+
+  private isUnsettled(election: Election): boolean {
+    return this.detector.living().some((nodeId) => {
+      const sinceMs = Math.max(this.coordinatorSinceMs, this.detector.sinceMs(nodeId) ?? 0);
+      if (this.nowMs - sinceMs >= SETTLE_MS) return false;
+      const usable = this.membership.record(nodeId) !== null && election.follows(nodeId) === this.settings.nodeId;
+      return !usable || this.detector.liveness(nodeId) === 'suspect';
+    });
+  }
+
+  /** Stages of ours that run: what decides between two coordinators. */
+  private serving(): number {
+    let stages = 0;
+    for (const instance of this.state.instances) {
+      if (!this.runsHere(instance)) continue;
+      stages += instance.plan?.stages.filter((stage) => this.says(instance, stage.nodeId, stage.rank) === true).length ?? 0;
+    }
+    return stages;
+  }
+
+  private meeting(theirs: DesiredState): Meeting {
+    return {
+      mine: this.state,
+      theirs,
+      mineRuns: (instance) => this.runsHere(instance),
+      // They see nodes that we may not be connected to yet: believed, unless a stage's own node says otherwise.
+      theirsRuns: (instance) => instance.state === 'active'
+        && (instance.plan?.stages.every((stage) => this.says(instance, stage.nodeId, stage.rank) !== false) ?? false),
+    };
+  }
+
+  /** Active, all its nodes answer us, and none says that its stage is not there. */
+  private runsHere(instance: Instance): boolean {
+    if (instance.state !== 'active' || instance.plan === null) return false;
+    return instance.plan.stages.every((stage) => this.liveness(stage.nodeId) !== 'dead' && this.says(instance, stage.nodeId, stage.rank) !== false);
+  }
+
+  /** Whether the node says that the stage is ready; null = it has said nothing yet. */
+  private says(instance: Instance, nodeId: NodeId, rank: number): boolean | null {
+    const statuses = this.statuses.get(nodeId);
+    if (statuses === undefined) return null;
+    return statuses.some((status) => status.planId === instance.plan?.planId && status.rank === rank && status.state === 'ready');
+  }
+
+  private hostnameOf(nodeId: NodeId): string {
+    return this.membership.record(nodeId)?.capabilities.hostname ?? nodeId;
+  }
+
+  private whyNoCoordinator(election: Election): string {
+    const other = election.coordinatorOfPeers();
+    if (election.term() !== null) return `the coordinator ${this.hostnameOf(election.term()?.node ?? '')} did not answer: look at "agent status" and try again`;
+    if (other === null) return 'this cluster has no coordinator yet: try again in a moment';
+    return `other nodes follow ${this.hostnameOf(other)}, which this node cannot reach: check the network between the two`;
+  }
+
+  // Keeping the state.
+
+  private setDesired(desired: DesiredState): void {
+    const before = summary(this.state);
+    this.state = desired;
+    const after = summary(desired);
+    if (before !== after) this.tell('desired', after === '' ? 'nothing is served' : `to be served: ${after}`);
+  }
+
+  /** A change of our own as coordinator. */
+  private changeDesired(desired: DesiredState): void {
+    this.state = { ...desired, version: this.state.version + 1 };
+    this.claimDue = true;
+  }
+
+  /** We stood still: what others said of their stages may be long over. */
+  private forgetStatuses(): void {
+    for (const nodeId of [...this.statuses.keys()]) if (nodeId !== this.settings.nodeId) this.statuses.delete(nodeId);
+  }
+
+  private forgetDead(): void {
+    for (const { nodeId } of this.membership.records()) {
+      if (this.detector.liveness(nodeId) !== 'dead' || this.nowMs - (this.detector.sinceMs(nodeId) ?? 0) < FORGET_DEAD_AFTER_MS) continue;
+      this.membership.forget(nodeId);
+      this.detector.forget(nodeId);
+    }
+  }
+
+  private electionNow(): Election {
+    this.election ??= new Election(this.settings.nodeId, this.nowMs);
+    return this.election;
+  }
+}
+
+/** Changes exactly when something that people or workers care about does. */
+function summary(desired: DesiredState): string {
+  return desired.instances
+    .map(({ instanceId, state, plan, reason }) => `${instanceId} ${state}${plan === null ? '' : ` (plan ${plan.planId})`}${reason === '' ? '' : `: ${reason}`}`)
+    .join('; ');
+}

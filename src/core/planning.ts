@@ -1,0 +1,130 @@
+/**
+ * From the cluster's table to a question for placement: which nodes may take part in a plan, with what memory, and which
+ * are left out with what reason.
+ *
+ * The policy itself is placement.ts, handed in. Memory that other instances' stages hold is taken off here, because a
+ * node reports what its own runners hold as available (ring.md, "Data through the ring").
+ */
+import type { PlacementInput, PlacementNode, PlacementResult } from './placement-types.js';
+import type { Liveness } from './failure-detector.js';
+import type {
+  DesiredState, GgmlCacheType, HeldModel, HeldShard, InstanceRequest, Millis, ModelShape, NodeId, NodeRecord, PlanNote,
+} from './types.js';
+
+/** Cache types that keep answers exact (engine.md, "Exactness"). */
+export const KEY_TYPE: GgmlCacheType = 'q8_0';
+export const VALUE_TYPE: GgmlCacheType = 'f16';
+/** Shortest digest prefix that names a model. */
+const MIN_DIGEST_PREFIX = 8;
+
+export type Place = (input: PlacementInput) => PlacementResult;
+
+/** A node as the planner sees it. */
+export interface ClusterMember {
+  readonly record: NodeRecord;
+  readonly liveness: Liveness;
+  /** When it came into that state. */
+  readonly sinceMs: Millis;
+  /** Has the same coordinator as we. */
+  readonly follows: boolean;
+  /** Why it may not take part (clone, version); null = it may. */
+  readonly problem: string | null;
+}
+
+export interface PlanningQuestion {
+  readonly shape: ModelShape;
+  readonly request: InstanceRequest;
+  readonly planId: string;
+  readonly instanceId: string;
+  readonly members: readonly ClusterMember[];
+  readonly desired: DesiredState;
+  /** Nodes to do without if it can be done, with the reason. */
+  readonly avoid: ReadonlyMap<NodeId, string>;
+}
+
+export function planOn(question: PlanningQuestion, place: Place): PlacementResult {
+  const result = place(placementInput(question, question.avoid));
+  if (result.kind === 'plan' || question.avoid.size === 0) return result;
+  const withAll = place(placementInput(question, new Map()));
+  return withAll.kind === 'plan' ? withAll : result;
+}
+
+function placementInput(question: PlanningQuestion, avoid: ReadonlyMap<NodeId, string>): PlacementInput {
+  const held = heldByMachine(question);
+  const nodes: PlacementNode[] = [];
+  const excluded: PlanNote[] = [];
+  for (const member of question.members) {
+    const { nodeId, capabilities } = member.record;
+    const reason = reasonAgainst(member) ?? avoid.get(nodeId) ?? null;
+    if (reason !== null) {
+      excluded.push({ nodeId, text: `${capabilities.hostname} is left out: ${reason}` });
+      continue;
+    }
+    const ramAvailableBytes = Math.max(0, capabilities.ramAvailableBytes - (held.get(capabilities.machineId) ?? 0));
+    nodes.push({ nodeId, capabilities: { ...capabilities, ramAvailableBytes } });
+  }
+  return {
+    shape: question.shape,
+    nodes,
+    ordered: false,
+    request: question.request,
+    planId: question.planId,
+    instanceId: question.instanceId,
+    keyType: KEY_TYPE,
+    valueType: VALUE_TYPE,
+    excluded,
+  };
+}
+
+function reasonAgainst(member: ClusterMember): string | null {
+  if (member.problem !== null) return member.problem;
+  if (member.liveness === 'dead') return 'it does not answer';
+  if (member.liveness === 'suspect') return 'it has not answered for a moment';
+  return member.follows ? null : 'it does not follow this coordinator';
+}
+
+/** Bytes that stages of other instances hold, by machine: agents that share a machine share its memory. */
+function heldByMachine({ members, desired, instanceId }: PlanningQuestion): Map<string, number> {
+  const machineOf = new Map(members.map(({ record }) => [record.nodeId, record.capabilities.machineId]));
+  const held = new Map<string, number>();
+  for (const instance of desired.instances) {
+    if (instance.instanceId === instanceId || instance.plan === null || (instance.state !== 'preparing' && instance.state !== 'active')) continue;
+    for (const stage of instance.plan.stages) {
+      const machine = machineOf.get(stage.nodeId);
+      if (machine !== undefined) held.set(machine, (held.get(machine) ?? 0) + stage.predictedBytes);
+    }
+  }
+  return held;
+}
+
+/** The model that `reference` (a name, a digest or its prefix) means among what living members hold; null = none. */
+export function findModel(reference: string, members: readonly ClusterMember[]): HeldModel | null {
+  const models = new Map<string, HeldModel>();
+  for (const { record, liveness } of members) {
+    if (liveness === 'dead') continue;
+    for (const model of record.capabilities.models) if (!models.has(model.digest)) models.set(model.digest, model);
+  }
+  const sorted = [...models.values()].sort((a, b) => (a.digest < b.digest ? -1 : 1));
+  const byName = sorted.find((model) => model.name === reference || `${model.name}.gguf` === reference);
+  if (byName !== undefined) return byName;
+  if (reference.length < MIN_DIGEST_PREFIX) return null;
+  const matches = sorted.filter((model) => model.digest.startsWith(reference));
+  return matches.length === 1 ? matches[0] ?? null : null;
+}
+
+/** Whether the living members together hold every weight of the model: in full, or in shards that tile it. */
+export function weightsAreThere(model: HeldModel, members: readonly ClusterMember[]): boolean {
+  const living = members.filter(({ liveness }) => liveness !== 'dead');
+  if (living.some(({ record }) => record.capabilities.models.some(({ digest }) => digest === model.digest))) return true;
+  const shards = living.flatMap(({ record }) => record.capabilities.shards.filter(({ modelDigest }) => modelDigest === model.digest));
+  return shards.some(({ head }) => head) && shards.some(({ tail }) => tail) && tiles(shards, model.layers);
+}
+
+function tiles(shards: readonly HeldShard[], layers: number): boolean {
+  let end = 0;
+  for (const { range } of [...shards].sort((a, b) => a.range.start - b.range.start)) {
+    if (range.start > end) return false;
+    end = Math.max(end, range.end);
+  }
+  return end >= layers;
+}
