@@ -1,0 +1,166 @@
+/**
+ * The state directory's own manners: files replaced in one step, and one agent at a time.
+ *
+ * It must not know what the files mean.
+ */
+import { link, mkdir, open, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { errorMessageOf, RingError } from '../core/errors.js';
+
+const LOCK_FILE = 'lock';
+const LOCK_ATTEMPTS = 5;
+
+/** The file has the old content or the new one, whatever happens in between. */
+export async function writeAtomically(path: string, data: string | Uint8Array, mode = 0o600): Promise<void> {
+  const temporary = `${path}.${process.pid}.new`;
+  try {
+    const file = await open(temporary, 'w', mode);
+    try {
+      await file.writeFile(data);
+      await file.sync();
+    } finally {
+      await file.close();
+    }
+    await rename(temporary, path);
+  } catch (error) {
+    await rm(temporary, { force: true });
+    throw stateError(path, error);
+  }
+}
+
+/** Null when there is none. */
+export async function readIfPresent(path: string): Promise<Buffer | null> {
+  try {
+    return await readFile(path);
+  } catch (error) {
+    if (systemCodeOf(error) === 'ENOENT') return null;
+    throw stateError(path, error);
+  }
+}
+
+/** What went wrong with a file of the state directory, for people. */
+export function stateError(path: string, error: unknown): RingError {
+  const code = systemCodeOf(error);
+  if (code === 'EACCES' || code === 'EPERM' || code === 'EROFS') {
+    return new RingError('permission_denied', `${path} cannot be used (${errorMessageOf(error)}): make the state directory writable for this user, or name another with --state-dir`, { path }, { cause: error });
+  }
+  if (code === 'ENOSPC' || code === 'EDQUOT') {
+    return new RingError('disk_full', `${path} cannot be written: the disk is full`, { path }, { cause: error });
+  }
+  return new RingError('io_failed', `${path} cannot be used: ${errorMessageOf(error)}`, { path }, { cause: error });
+}
+
+export function systemCodeOf(error: unknown): string {
+  return error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : '';
+}
+
+export interface StateLock {
+  release(): Promise<void>;
+}
+
+interface Owner {
+  readonly pid: number;
+  /** Tells a process from a later one with the same id; empty where the system does not say. */
+  readonly started: string;
+}
+
+/**
+ * Takes the state directory for this process, creating it when needed. A lock whose process is gone is taken over.
+ * Throws `state_locked` naming the process, or `permission_denied`.
+ */
+export async function lockStateDirectory(directory: string): Promise<StateLock> {
+  const path = join(directory, LOCK_FILE);
+  const own = JSON.stringify({ pid: process.pid, started: startOf(process.pid) } satisfies Owner);
+  const prepared = `${path}.${process.pid}.new`;
+  try {
+    await mkdir(directory, { recursive: true, mode: 0o700 });
+    await writeFile(prepared, own, { mode: 0o600 });
+  } catch (error) {
+    throw stateError(directory, error);
+  }
+  try {
+    for (let attempt = 0; attempt < LOCK_ATTEMPTS; attempt++) {
+      // A link appears with its content, so that nobody ever reads half a lock.
+      if (await linked(prepared, path)) return { release: () => release(path, own) };
+      await takeOverStale(directory, path);
+    }
+  } finally {
+    await rm(prepared, { force: true });
+  }
+  throw new RingError('state_locked', `the state directory ${directory} keeps being locked by other agents: use one of its own for each agent (--state-dir)`, { directory });
+}
+
+async function linked(from: string, to: string): Promise<boolean> {
+  try {
+    await link(from, to).catch(async (error: unknown) => {
+      // File systems without hard links (USB sticks): exclusive creation is the next best.
+      if (!['EPERM', 'ENOSYS', 'ENOTSUP', 'EOPNOTSUPP'].includes(systemCodeOf(error))) throw error;
+      await writeFile(to, await readFile(from), { flag: 'wx', mode: 0o600 });
+    });
+    return true;
+  } catch (error) {
+    if (systemCodeOf(error) === 'EEXIST') return false;
+    throw stateError(to, error);
+  }
+}
+
+/** Removes the lock if its owner is gone, else throws `state_locked`. */
+async function takeOverStale(directory: string, path: string): Promise<void> {
+  const content = await readIfPresent(path);
+  if (content === null) return;
+  const owner = parseOwner(content.toString('utf8'));
+  if (owner !== null && isAlive(owner)) {
+    throw new RingError('state_locked', `an agent with process id ${owner.pid} already uses the state directory ${directory}: stop it with \`agent stop\`, or give this one another with --state-dir`, { directory, pid: owner.pid });
+  }
+  // Only one of several that see the same dead owner succeeds in moving its lock away.
+  const aside = `${path}.${process.pid}.stale`;
+  try {
+    await rename(path, aside);
+  } catch (error) {
+    if (systemCodeOf(error) === 'ENOENT') return;
+    throw stateError(path, error);
+  }
+  const moved = await readIfPresent(aside);
+  // Somebody was faster and this is already the new owner's lock: put it back.
+  if (moved !== null && !moved.equals(content)) await linked(aside, path);
+  await rm(aside, { force: true });
+}
+
+async function release(path: string, own: string): Promise<void> {
+  const content = await readIfPresent(path);
+  if (content !== null && content.toString('utf8') === own) await rm(path, { force: true });
+}
+
+function parseOwner(text: string): Owner | null {
+  try {
+    const value: unknown = JSON.parse(text);
+    if (typeof value !== 'object' || value === null || !('pid' in value) || !('started' in value)) return null;
+    const { pid, started } = value;
+    return typeof pid === 'number' && Number.isSafeInteger(pid) && pid > 0 && typeof started === 'string' ? { pid, started } : null;
+  } catch {
+    return null;
+  }
+}
+
+function isAlive(owner: Owner): boolean {
+  try {
+    process.kill(owner.pid, 0);
+  } catch (error) {
+    if (systemCodeOf(error) !== 'EPERM') return false;
+  }
+  const started = startOf(owner.pid);
+  return started === '' || owner.started === '' || started === owner.started;
+}
+
+/** When a process started, in the kernel's own count since boot, with the boot's id; Linux only. */
+function startOf(pid: number): string {
+  try {
+    const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
+    const boot = readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim();
+    // Field 22, counted after the command's closing parenthesis (field 2), which may itself hold spaces.
+    return `${boot}:${stat.slice(stat.lastIndexOf(')') + 2).split(' ')[19] ?? ''}`;
+  } catch {
+    return '';
+  }
+}
