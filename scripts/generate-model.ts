@@ -17,7 +17,8 @@ import { formatType, randomQ4Pieces, randomWeights } from './random-weights.js';
 
 /** Its tokenizer is everybody's; found from the sources and from dist/ alike. */
 const BUILT_IN = builtInModelPath() ?? 'models/kjv-q8_0.gguf';
-const VOCABULARY = 2048;
+/** The built-in model's 2,048 tokens and a few to spare. */
+const VOCABULARY = 2056;
 const CONTEXT = 1024;
 
 export interface ModelRecipe {
@@ -110,6 +111,8 @@ interface Family {
   readonly global?: (s: Shape) => WeightSpec[];
   readonly metadata?: (s: Shape) => Readonly<Record<string, GgufValue>>;
   readonly ownOutput: boolean;
+  /** Tokens that the engine's loader looks up by text. */
+  readonly extraTokens?: readonly string[];
 }
 
 const expertMetadata: Readonly<Record<string, GgufValue>> = {
@@ -148,7 +151,7 @@ const FAMILIES: Readonly<Record<string, Family>> = {
     metadata: (s) => ({ 'attention.sliding_window': uint32(s.window) }),
   },
   phi3: {
-    ownOutput: true,
+    ownOutput: true, extraTokens: ['</s>', '<unk>', '<s>'],
     layer: (s) => [
       norm('attn_norm', s.hidden), matrix('attn_qkv', s.hidden, (s.heads + 2 * s.kvHeads) * s.headSize), matrix('attn_output', s.hidden, s.hidden),
       norm('ffn_norm', s.hidden), matrix('ffn_up', s.hidden, 2 * s.feedForward), matrix('ffn_down', s.feedForward, s.hidden),
@@ -210,7 +213,7 @@ export async function generateModel(path: string, recipe: ModelRecipe): Promise<
     specs.push(...family.layer(s, layer).map((spec) => ({ ...spec, name: `blk.${layer}.${spec.name}` })));
   }
   const metadata = modelMetadata(recipe, s, family);
-  for (const [key, value] of await tokenizerMetadata()) metadata.set(key, value);
+  for (const [key, value] of await tokenizerMetadata()) metadata.set(key, padTokenizer(key, value, VOCABULARY, family.extraTokens));
   await writeGgufFile(path, metadata, specs.map((spec) => generated(spec, recipe, s.layers)));
 }
 
@@ -252,11 +255,12 @@ export async function generateBenchModel(path: string): Promise<void> {
 }
 
 /** Fills a small vocabulary up with tokens that no text contains. */
-function padTokenizer(key: string, value: GgufValue, size: number): GgufValue {
+function padTokenizer(key: string, value: GgufValue, size: number, extra: readonly string[] = []): GgufValue {
   if (value.type !== 'array') return value;
   if (key === 'tokenizer.ggml.tokens') {
     const tokens = arrayStrings(value);
-    return stringArray([...tokens, ...Array.from({ length: size - tokens.length }, (_, index) => `<unused-${index}>`)]);
+    const unused = Array.from({ length: size - tokens.length - extra.length }, (_, index) => `<unused-${index}>`);
+    return stringArray([...tokens, ...extra, ...unused]);
   }
   if (key === 'tokenizer.ggml.token_type') {
     const types = arrayNumbers(value);

@@ -9,6 +9,13 @@ import type { LayerRange } from '../core/types.js';
 import type { GgufMetadata, GgufValue } from './gguf-values.js';
 import { metadataArray, metadataNumber, uint32 } from './gguf-values.js';
 
+/**
+ * Models with this key (after `<architecture>.`) have multi-head latent attention: values are a view into the keys, the
+ * engine stores only keys and refuses a value cache of another type, so the key type is used for both. With q8_0 the
+ * answers do not depend on chunks or threads; with f16 they do (test/integration/exactness.test.ts).
+ */
+export const LATENT_ATTENTION_KEY = 'attention.key_length_mla';
+
 export interface ArchitectureRules {
   readonly name: string;
   /** False when libllama cannot load it at all. */

@@ -6,7 +6,7 @@
 import { basename } from 'node:path';
 import type { ModelShape } from '../core/types.js';
 import type { ArchitectureFacts } from './architectures.js';
-import { splitRules, unsupportedReason } from './architectures.js';
+import { LATENT_ATTENTION_KEY, splitRules, unsupportedReason } from './architectures.js';
 import type { GgufHeader } from './gguf-reader.js';
 import { shardName } from './gguf-reader.js';
 import { metadataNumber, metadataPerLayer } from './gguf-values.js';
@@ -72,7 +72,7 @@ function kvElements(facts: ArchitectureFacts): { keys: number[]; values: number[
   const keyWindow = window > 0 ? number('attention.key_length_swa') : null;
   const valueWindow = window > 0 ? number('attention.value_length_swa') : null;
   // With multi-head latent attention the values are a view into the keys: only keys are stored.
-  const latent = (number('attention.key_length_mla') ?? 0) > 0 && (number('attention.value_length_mla') ?? 0) > 0;
+  const latent = (number(LATENT_ATTENTION_KEY) ?? 0) > 0 && (number('attention.value_length_mla') ?? 0) > 0;
   return {
     keys: kvHeads.map((count) => count * Math.max(keyLength, keyWindow ?? 0)),
     values: kvHeads.map((count) => (latent ? 0 : count * Math.max(valueLength, valueWindow ?? 0))),
