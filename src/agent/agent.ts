@@ -222,7 +222,7 @@ export class Agent implements AgentService {
     const next: Capabilities = { ...machine, models: this.ports.library.models(), shards: this.ports.library.shards(), apiAddress: this.apiAddress };
     if (this.published !== null && !differs(this.published, next)) return;
     this.published = next;
-    this.step({ kind: 'capabilities', capabilities: next });
+    this.step({ kind: 'capabilities', capabilities: next, addresses: this.network.addresses() });
   }
 
   private receive(from: NodeId, message: ControlMessage): void {
