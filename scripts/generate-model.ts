@@ -2,21 +2,19 @@
  * Makes random-weight GGUFs: tiny ones of every splittable architecture with real layer counts (tests), and one with the
  * shapes of a real 1.1 B llama in Q4_0 (bench). Same recipe, same bytes.
  *
- * Run: `npx vite-node scripts/generate-model.ts <architecture|bench> <file> [layers]`, or import it.
+ * Run after `npm run build`: `node dist/scripts/generate-model.js <architecture|bench> <file> [layers]`, or import it.
  */
 import { fileURLToPath } from 'node:url';
 import { GGML_F32 } from '../src/model/ggml-types.js';
 import { readGgufHeader } from '../src/model/gguf-reader.js';
 import type { GgufValue } from '../src/model/gguf-values.js';
-import { arrayNumbers, arrayStrings, float32, metadataArray, numberArray, stringArray, text, uint32 } from '../src/model/gguf-values.js';
+import { arrayNumbers, arrayStrings, float32, numberArray, stringArray, text, uint32 } from '../src/model/gguf-values.js';
 import type { GeneratedTensor } from '../src/model/gguf-writer.js';
 import { writeGgufFile } from '../src/model/gguf-writer.js';
 import { builtInModelPath } from '../src/model/model-store.js';
 import type { WeightFormat } from './random-weights.js';
 import { formatType, randomQ4Pieces, randomWeights } from './random-weights.js';
 
-/** Its tokenizer is everybody's; found from the sources and from dist/ alike. */
-const BUILT_IN = builtInModelPath() ?? 'models/kjv-q8_0.gguf';
 /** The built-in model's 2,048 tokens and a few to spare. */
 const VOCABULARY = 2056;
 const CONTEXT = 1024;
@@ -192,7 +190,9 @@ function modelMetadata(recipe: ModelRecipe, s: Shape, family: Family): Map<strin
 
 /** The built-in model's tokenizer. */
 async function tokenizerMetadata(): Promise<[string, GgufValue][]> {
-  const header = await readGgufHeader(BUILT_IN);
+  const builtIn = builtInModelPath();
+  if (builtIn === null) throw new Error('the built-in model, whose tokenizer generated models get, is missing: models/kjv-q8_0.gguf');
+  const header = await readGgufHeader(builtIn);
   return [...header.metadata].filter(([key]) => key.startsWith('tokenizer.'));
 }
 
@@ -271,11 +271,6 @@ function padTokenizer(key: string, value: GgufValue, size: number, extra: readon
     return numberArray('float32', [...scores, ...Array.from({ length: size - scores.length }, () => 0)]);
   }
   return value;
-}
-
-/** The number of tokens in a model's vocabulary, for those who check a generated file. */
-export async function vocabularySizeOf(path: string): Promise<number> {
-  return metadataArray((await readGgufHeader(path)).metadata, 'tokenizer.ggml.tokens')?.length ?? 0;
 }
 
 async function main(words: readonly string[]): Promise<void> {

@@ -147,7 +147,8 @@ export function* randomQ4Pieces(seed: string, elements: number, deviation: numbe
     const words = new Uint16Array(count * (Q4_BLOCK_BYTES / 2));
     for (let block = 0; block < count; block++) {
       const at = block * (Q4_BLOCK_BYTES / 2);
-      words[at] = scale;
+      // The levels -8..7 lean to one side: a random sign of the scale takes the mean away.
+      words[at] = scale ^ (bits() & 0x8000);
       for (let i = 1; i < Q4_BLOCK_BYTES / 2; i += 2) {
         const drawn = bits();
         words[at + i] = drawn & 0xffff;
