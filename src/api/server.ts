@@ -17,7 +17,7 @@ import type { Log } from '../ports.js';
 import { ApiError, answerOfError } from './api-error.js';
 import { readApiKeys } from './api-keys.js';
 import { createApp } from './app.js';
-import { hostNameOf, isLoopbackName, isWildcardAddress } from './guards.js';
+import { isLoopbackName, isWildcardAddress } from './guards.js';
 import { CLIENT_STALL_MS, HEARTBEAT_MS, within } from './sse.js';
 
 export const API_HOST_DEFAULT = '127.0.0.1';
@@ -65,7 +65,8 @@ export interface ApiServer {
 export async function startApiServer(options: ApiServerOptions): Promise<ApiServer> {
   const host = options.host.replace(/^\[|\]$/g, '');
   const apiKeys = options.apiKeyFile === null ? [] : await readApiKeys(options.apiKeyFile);
-  if (!isLoopbackName(host.toLowerCase()) && apiKeys.length === 0) {
+  const loopback = isLoopbackName(host.toLowerCase());
+  if (!loopback && apiKeys.length === 0) {
     throw new RingError(
       'bad_config',
       `the API would listen on ${host}, where everybody on the network could use it. Give it keys with `
@@ -78,7 +79,8 @@ export async function startApiServer(options: ApiServerOptions): Promise<ApiServ
   const app = createApp(options.service, {
     agentVersion: options.agentVersion,
     hosts: {
-      names: [host, hostname(), `${hostNameOf(hostname()) ?? hostname()}.local`, ...(options.allowedHosts ?? [])],
+      // On loopback the machine's own name is of no use, and somebody else on the network might answer for it.
+      names: [host, ...(loopback ? [] : [hostname(), `${hostname()}.local`]), ...(options.allowedHosts ?? [])],
       anyAddress: isWildcardAddress(host),
     },
     apiKeys,
