@@ -101,7 +101,7 @@ export class Agent implements AgentService {
       nodeId: network.nodeId,
       vocabularies: this.vocabularies,
       send: (to, message) => this.send(to, message),
-      resolveModel: (reference) => this.resolve(reference),
+      resolveModel: async (reference) => this.known(reference),
       ensureInstance: (model, signal) => this.ensureInstance(model, signal),
       instance: (instanceId) => this.instance(instanceId),
       randomId: () => ports.randomId(),
@@ -286,15 +286,19 @@ export class Agent implements AgentService {
     }
   }
 
-  /** By name, digest or (on this machine only) path. */
+  /** What a load or plan names: a name, a digest, or a path on this node's disk. Requests name only what is `known`. */
   private async resolve(reference: string): Promise<HeldModel> {
     const known = resolveModel(reference, this.aliveRecords(), this.cluster.desired(), this.settings.defaultModel);
     if (known !== null) return known;
     const local = await this.ports.library.resolve(reference);
-    if (local !== null) {
-      await this.publish();
-      return local;
-    }
+    if (local === null) return this.known(reference);
+    await this.publish();
+    return local;
+  }
+
+  private known(reference: string): HeldModel {
+    const known = resolveModel(reference, this.aliveRecords(), this.cluster.desired(), this.settings.defaultModel);
+    if (known !== null) return known;
     const names = this.models().map((model) => model.name);
     throw new RingError('unknown_model', `no node of this cluster holds a model "${reference}"; known: ${names.length === 0 ? 'none' : names.join(', ')}`);
   }
