@@ -13,6 +13,8 @@ const MAX_LINE_CHARACTERS = 2_000;
 const CONTINUED = 5;
 const THRESHOLDS: ReadonlyMap<string, number> = new Map([['debug', 1], ['info', 2], ['warn', 3], ['error', 4]]);
 const WARN = 3;
+/** Warnings that say nothing wrong: stages without vocabulary are made so. */
+const HARMLESS = /adding \d+ dummy tokens/;
 
 interface LogLine {
   readonly number: number;
@@ -40,7 +42,7 @@ class EngineLog {
     this.written += 1;
     this.kept.push({ number: this.written, level: this.partialLevel, text: line });
     if (this.kept.length > MAX_KEPT_LINES) this.kept.shift();
-    if (this.partialLevel >= this.threshold) this.show(line);
+    if (this.partialLevel >= this.threshold && !(this.threshold >= WARN && HARMLESS.test(line))) this.show(line);
   }
 
   /** For `complaintsSince`. */
