@@ -73,6 +73,11 @@ export function hostOf(address: Multiaddr): string | null {
   return first?.value !== undefined && (first.name === 'ip4' || first.name === 'ip6') ? first.value : null;
 }
 
+/** The same of an address's text, or the text itself. */
+export function hostOfText(address: string): string {
+  return /^\/ip[46]\/([^/]+)\//.exec(address)?.[1] ?? address;
+}
+
 /** Without the `/p2p/…` suffix. */
 export function withoutPeerId(address: Multiaddr): string {
   const text = address.toString();

@@ -2,8 +2,9 @@
  * Peers that were seen and cannot be used, for `agent status`: why, and what to do. Bounded, and forgotten when they have
  * not been seen for a while, so that the table says what is wrong now.
  */
-import type { Clock, Log, RefusedPeer } from '../ports.js';
 import type { NodeId } from '../core/types.js';
+import type { Clock, Log, RefusedPeer } from '../ports.js';
+import { hostOfText } from './addresses.js';
 
 const MAX_REFUSALS = 256;
 const FORGET_AFTER_MS = 60_000;
@@ -14,7 +15,7 @@ interface Entry {
 }
 
 export class Refusals {
-  /** By node id, or by address where the node is unknown. */
+  /** By node id, or by host where the node is unknown. */
   private readonly entries = new Map<string, Entry>();
 
   constructor(private readonly clock: Clock, private readonly log: Log) {}
@@ -27,13 +28,14 @@ export class Refusals {
 
   add(refused: RefusedPeer): void {
     const key = keyOf(refused);
+    // A named entry says more than one that knows only where a call came from.
+    if (refused.nodeId !== '') this.entries.delete(hostOfText(refused.address));
+    else if ([...this.entries.values()].some(({ refused: other }) => other.nodeId !== '' && hostOfText(other.address) === key)) return;
     const known = this.entries.get(key);
     // Logged once for as long as it stays true: the peer is tried again and again.
     if (known?.refused.code !== refused.code) {
       this.log.warn(refused.message, { nodeId: refused.nodeId, address: refused.address, code: refused.code });
     }
-    // A named entry says more than one that knows only the address.
-    if (refused.nodeId !== '') this.entries.delete(refused.address);
     this.entries.delete(key);
     this.entries.set(key, { refused, seenAt: this.clock.now() });
     if (this.entries.size > MAX_REFUSALS) {
@@ -49,5 +51,5 @@ export class Refusals {
 }
 
 function keyOf(refused: RefusedPeer): string {
-  return refused.nodeId === '' ? refused.address : refused.nodeId;
+  return refused.nodeId === '' ? hostOfText(refused.address) : refused.nodeId;
 }

@@ -26,6 +26,7 @@ class RingLink implements FrameLink {
   private pendingSends = 0;
   private closeReason: Error | null = null;
   private closed = false;
+  private offered = true;
   /** Until the opening was answered nothing else may be on the stream. */
   private opening: Promise<void> = Promise.resolve();
 
@@ -58,8 +59,6 @@ class RingLink implements FrameLink {
     // While the edge is being offered to the agent, closing it is an answer: `acceptRingLink` sends it.
     if (this.offered) this.framed.close(reason);
   }
-
-  private offered = true;
 
   /** Offers the link to the agent; what it says at once is the answer. */
   async offer(accept: (link: FrameLink) => void): Promise<void> {
