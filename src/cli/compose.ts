@@ -1,7 +1,7 @@
 /**
  * The composition root: makes an agent out of the real network, engine, disk, clock and API.
  */
-import { randomBytes, randomUUID } from 'node:crypto';
+import { randomUUID } from 'node:crypto';
 import { existsSync, statSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { basename, resolve } from 'node:path';
@@ -10,9 +10,8 @@ import { API_HOST_DEFAULT, API_PORT_DEFAULT, startApiServer } from '../api/serve
 import { BUILT_IN_NAME } from '../model/model-store.js';
 import { openModelLibrary } from '../model/model-library.js';
 import { modelNameOf } from '../model/model-shape.js';
-import { openNodeState } from '../net/node-state.js';
+import { openIdentity } from '../net/identity.js';
 import { createNetwork } from '../net/network.js';
-import { parseListen } from '../net/listen-address.js';
 import { readSecretFile } from '../net/secret.js';
 import type { Log, PeerEvents } from '../ports.js';
 import { createMachine } from '../process/machine.js';
@@ -20,6 +19,7 @@ import { createRunnerLauncher } from '../process/runner-process.js';
 import { AGENT_VERSION, PROTOCOL_MAX, PROTOCOL_MIN } from '../version.js';
 import { systemClock } from './clock.js';
 import type { LogLevel } from './log.js';
+import { parseListen } from './listen-address.js';
 import { ensureStateDirectory, removeRunningAgent, writeRunningAgent } from './state-directory.js';
 import type { RunningAgent } from './state-directory.js';
 
@@ -65,9 +65,9 @@ export async function startAgent(settings: StartSettings, log: Log): Promise<Sta
 async function start(settings: StartSettings, log: Log, undo: (() => Promise<void>)[]): Promise<StartedAgent> {
   const { stateDirectory } = settings;
   await ensureStateDirectory(stateDirectory);
-  const secret = settings.secretFile === null ? null : await readSecretFile(settings.secretFile);
-  const node = await openNodeState(stateDirectory);
-  undo.push(() => node.release());
+  const secret = settings.secretFile === null ? null : await readSecretFile(settings.secretFile, settings.clusterName);
+  const identity = await openIdentity(stateDirectory, log);
+  undo.push(() => identity.release());
 
   const paths = settings.models.filter((model) => existsSync(model)).map((model) => resolve(model));
   const serve = settings.models.filter((model) => !isDirectory(model)).map((model) => (existsSync(model) ? modelNameOf(basename(model)) : model));
@@ -84,19 +84,17 @@ async function start(settings: StartSettings, log: Log, undo: (() => Promise<voi
     if (agent === null) early.push(call);
     else call(agent.peerEvents);
   };
-  const nonce = randomBytes(8).toString('hex');
   const network = await createNetwork({
-    stateDirectory,
+    identity,
+    stateDir: stateDirectory,
     clusterName: settings.clusterName,
     secret,
-    listen: settings.listen === null ? null : parseListen(settings.listen),
+    listen: parseListen(settings.listen),
     peers: settings.peers,
-    mdns: settings.mdns,
+    noMdns: !settings.mdns,
     agentVersion: AGENT_VERSION,
     protocolMin: PROTOCOL_MIN,
     protocolMax: PROTOCOL_MAX,
-    incarnation: node.incarnation,
-    nonce,
   }, {
     connected: (nodeId, address) => tell((events) => events.connected(nodeId, address)),
     disconnected: (nodeId, reason) => tell((events) => events.disconnected(nodeId, reason)),
@@ -108,8 +106,8 @@ async function start(settings: StartSettings, log: Log, undo: (() => Promise<voi
   agent = new Agent({
     clusterName: settings.clusterName,
     secured: secret !== null,
-    incarnation: node.incarnation,
-    nonce,
+    incarnation: identity.incarnation,
+    nonce: identity.nonce,
     threads: settings.threads ?? availableParallelism(),
     contextTokens: settings.contextTokens,
     slots: settings.slots,
@@ -139,12 +137,12 @@ async function start(settings: StartSettings, log: Log, undo: (() => Promise<voi
     await removeRunningAgent(stateDirectory);
     await started.stop(atOnce);
     await api.close(atOnce ? 0 : undefined);
-    await node.release();
+    await identity.release();
   };
   return {
     agent: started,
     running,
-    notices: [...network.notices, ...(api.notice === null ? [] : [api.notice])],
+    notices: api.notice === null ? [] : [api.notice],
     stop: (atOnce = false) => (stopping ??= stop(atOnce)),
   };
 }
