@@ -30,8 +30,12 @@ export interface ArchitectureRules {
   readonly defaultWindowTokens: number;
   /** Layer counts on which libllama changes its arithmetic in silence. */
   readonly layerCountSwitches: readonly { readonly layers: number; readonly what: string }[];
-  /** Must the tail have `output.weight` of its own, or may it be tied to `token_embd.weight`? */
-  readonly outputMatrix: 'own' | 'tied_or_own';
+  /**
+   * `required`: the loader insists on `output.weight`. `optional`: it ties the embedding where there is none. `tied`: it
+   * knows no `output.weight`. A tail has its matrix as `output.weight` unless `tied`: the engine keeps a tied one twice
+   * (as stored for lookups, repacked or on the device for the product).
+   */
+  readonly outputMatrix: 'required' | 'optional' | 'tied';
   /** Prefix of the node that is a layer's output: `<prefix>-<layer>`. */
   readonly hiddenOutputNode: string;
   /**
@@ -61,11 +65,11 @@ const NOTHING: ReadonlyMap<string, GgufValue> = new Map();
 
 const GENERIC: Omit<ArchitectureRules, 'name'> = {
   known: true, unsplittableReason: null, patternLayers: 1, window: 'none', defaultWindowTokens: 0, layerCountSwitches: [],
-  outputMatrix: 'tied_or_own', hiddenOutputNode: 'l_out', embeddingScale: 'none', ropeSections: false, recurrent: false,
+  outputMatrix: 'optional', hiddenOutputNode: 'l_out', embeddingScale: 'none', ropeSections: false, recurrent: false,
   stageMetadata: () => NOTHING,
 };
 
-const GEMMA: Partial<ArchitectureRules> = { inputOverwriteNode: 'inp_scaled', embeddingScale: 'sqrt_hidden_size' };
+const GEMMA: Partial<ArchitectureRules> = { inputOverwriteNode: 'inp_scaled', embeddingScale: 'sqrt_hidden_size', outputMatrix: 'tied' };
 const SOFTMAX_GATING = 1;
 const SIGMOID_GATING = 2;
 /** The vocabulary size by which libllama tells GLM 4.7 Lite from other deepseek2 models. */
@@ -96,7 +100,7 @@ const SPLITTABLE: Readonly<Record<string, Partial<ArchitectureRules>>> = {
   qwen3: {},
   qwen3moe: {},
   phi3: {},
-  'gpt-oss': { patternLayers: 2, window: 'all_but_last_of_pattern', outputMatrix: 'own' },
+  'gpt-oss': { patternLayers: 2, window: 'all_but_last_of_pattern', outputMatrix: 'required' },
   gemma2: {
     ...GEMMA, patternLayers: 2, window: 'all_but_last_of_pattern', defaultWindowTokens: 4096,
     layerCountSwitches: [{ layers: 46, what: 'scales attention by the width per head' }],

@@ -31,7 +31,15 @@ export const GGML_F32 = 0;
 export const GGML_F16 = 1;
 export const GGML_Q4_0 = 2;
 export const GGML_Q8_0 = 8;
-export const GGML_TQ1_0 = 34;
+export const GGML_MXFP4 = 39;
+export const GGML_Q1_0 = 41;
+
+/** Types that the CPU backend keeps repacked for products: a matrix that is also looked up is then there twice. */
+const REPACKED_ON_CPU: ReadonlySet<string> = new Set(['q4_0', 'q2_K', 'q4_K', 'q5_K', 'q6_K', 'iq4_nl', 'mxfp4']);
+
+export function isRepackedOnCpu(id: number): boolean {
+  return REPACKED_ON_CPU.has(BY_ID.get(id)?.name ?? '');
+}
 
 /** Null for a type that the engine does not have (or has removed). */
 export function ggmlType(id: number): GgmlType | null {

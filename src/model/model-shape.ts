@@ -11,7 +11,7 @@ import type { GgufHeader } from './gguf-reader.js';
 import { shardName } from './gguf-reader.js';
 import { metadataNumber, metadataPerLayer } from './gguf-values.js';
 import { architectureFacts, layerOfTensor } from './model-facts.js';
-import { tailExtraBytes } from './stage-file.js';
+import { tailExtraBytes, tiedCopyBytes } from './stage-file.js';
 
 /** The name that people type: the file's name without `.gguf` and without the shard number. */
 export function modelNameOf(path: string): string {
@@ -27,7 +27,8 @@ export function modelShape(header: GgufHeader, name: string): ModelShape {
   const rules = splitRules(facts);
   const kv = kvElements(facts);
   const layerBytes = Array.from({ length: layers }, () => 0);
-  let wholeBytes = 0;
+  // A tied output matrix may be in memory twice.
+  let wholeBytes = tiedCopyBytes(header);
   for (const tensor of header.tensors) {
     wholeBytes += tensor.sizeBytes;
     const layer = layerOfTensor(tensor.name);

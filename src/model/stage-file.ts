@@ -11,7 +11,7 @@ import { assert, RingError } from '../core/errors.js';
 import type { LayerRange } from '../core/types.js';
 import type { ArchitectureFacts, ArchitectureRules } from './architectures.js';
 import { architectureRules, splitRules } from './architectures.js';
-import { GGML_F16, GGML_Q4_0, GGML_TQ1_0, ggmlType, tensorBytes } from './ggml-types.js';
+import { GGML_F16, GGML_MXFP4, GGML_Q1_0, ggmlType, isRepackedOnCpu, tensorBytes } from './ggml-types.js';
 import type { GgufHeader, GgufTensor } from './gguf-reader.js';
 import { badGguf } from './gguf-parser.js';
 import type { GgufValue } from './gguf-values.js';
@@ -109,17 +109,22 @@ export function headerOnlyBytes(header: GgufHeader): Uint8Array {
   return encodeGgufHeader(withoutSplit(header), [], header.alignment).bytes;
 }
 
-/** Bytes that the tail holds beyond its layers: output matrix, norms, and the hole that some architectures insist on. */
+/** Bytes that the tail holds beyond its layers: output matrix, norms, and what the loader insists on besides. */
 export function tailExtraBytes(header: GgufHeader, architecture: string): number {
-  const rules = architectureRules(architecture);
-  const plan = header.tensors.filter((tensor) => layerOfTensor(tensor.name) === null && tensor.name !== EMBEDDING);
-  const own = header.byName.get(OUTPUT);
   const embedding = header.byName.get(EMBEDDING);
-  let bytes = plan.reduce((total, tensor) => total + tensor.sizeBytes, 0);
+  const others = header.tensors.filter((tensor) => layerOfTensor(tensor.name) === null && tensor.name !== EMBEDDING && tensor.name !== OUTPUT);
+  const bytes = others.reduce((total, tensor) => total + tensor.sizeBytes, 0);
   if (embedding === undefined) return bytes;
-  if (own === undefined) bytes += embedding.sizeBytes;
-  else if (rules.outputMatrix === 'own') bytes += sizeOf(embeddingHole(embedding));
-  return bytes;
+  const vocabulary = tailVocabulary(header, embedding, architectureRules(architecture));
+  return vocabulary.reduce((total, planned) => total + sizeOf(planned.target), bytes)
+    + (vocabulary.some((planned) => planned.target.name === OUTPUT) ? 0 : tiedCopyBytes(header));
+}
+
+/** What the engine holds a second time when the output matrix is the embedding and the CPU repacks it. */
+export function tiedCopyBytes(header: GgufHeader): number {
+  const embedding = header.byName.get(EMBEDDING);
+  if (embedding === undefined || header.byName.has(OUTPUT)) return 0;
+  return isRepackedOnCpu(embedding.ggmlType) ? embedding.sizeBytes : 0;
 }
 
 interface PlannedTensor {
@@ -169,18 +174,17 @@ function stageTensors(header: GgufHeader, facts: ArchitectureFacts, rules: Archi
   return planned;
 }
 
-/** The tail's output matrix is stored once: tied to the embedding where the loader allows it. */
+/** The output matrix under its own name wherever the loader knows it; nobody reads the tail's embedding then. */
 function tailVocabulary(header: GgufHeader, embedding: GgufTensor, rules: ArchitectureRules): PlannedTensor[] {
-  const output = header.byName.get(OUTPUT);
-  if (output === undefined) return [{ target: embedding, source: EMBEDDING }];
-  if (rules.outputMatrix === 'tied_or_own') return [{ target: { ...output, name: EMBEDDING }, source: OUTPUT }];
-  return [{ target: embeddingHole(embedding), source: null }, { target: output, source: OUTPUT }];
+  const output = header.byName.get(OUTPUT) ?? embedding;
+  if (rules.outputMatrix === 'tied') return [{ target: { ...output, name: EMBEDDING }, source: output.name }];
+  return [{ target: embeddingHole(embedding), source: null }, { target: { ...output, name: OUTPUT }, source: output.name }];
 }
 
 function tinyVocabulary(embedding: GgufTensor, rules: ArchitectureRules): PlannedTensor[] {
   const target: TensorSpec = { name: EMBEDDING, dims: [embedding.dims[0] ?? 1, TINY_VOCABULARY], ggmlType: GGML_F16 };
   const planned: PlannedTensor[] = [{ target, source: null }];
-  if (rules.outputMatrix === 'own') planned.push({ target: { ...target, name: OUTPUT }, source: null });
+  if (rules.outputMatrix === 'required') planned.push({ target: { ...target, name: OUTPUT }, source: null });
   return planned;
 }
 
@@ -193,7 +197,7 @@ function unusedOutput(tensor: GgufTensor, vocabularySize: number): PlannedTensor
 /** Same shape as the embedding in the narrowest type whose blocks divide the row. */
 function embeddingHole(embedding: GgufTensor): TensorSpec {
   const row = embedding.dims[0] ?? 1;
-  const type = [GGML_TQ1_0, GGML_Q4_0, GGML_F16].find((id) => row % (ggmlType(id)?.blockElements ?? 1) === 0) ?? GGML_F16;
+  const type = [GGML_Q1_0, GGML_MXFP4, GGML_F16].find((id) => row % (ggmlType(id)?.blockElements ?? 1) === 0) ?? GGML_F16;
   return { name: EMBEDDING, dims: embedding.dims, ggmlType: type };
 }
 

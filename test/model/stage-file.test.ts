@@ -81,8 +81,8 @@ describe('planning a stage', () => {
     const tail = planStageFile(header, TAIL);
     const stage = parseGgufHeader([tail.headerBytes], 1e9);
     expect(metadataArray(stage.metadata, 'tokenizer.ggml.tokens')?.length).toBe(4);
-    expect(tail.tensors.find((tensor) => tensor.targetName === 'token_embd.weight')?.sourceTensor).toBe('output.weight');
-    expect(stage.byName.has('output.weight')).toBe(false);
+    expect(tail.tensors.find((tensor) => tensor.targetName === 'output.weight')?.sourceTensor).toBe('output.weight');
+    expect(tail.holes.map((hole) => hole.targetName)).toEqual(['token_embd.weight']);
   });
 
   it('sends global tensors to every stage and the final norm to the tail', async () => {
@@ -102,9 +102,16 @@ describe('planning a stage', () => {
     expect(planStageFile(header, HEAD).holes.map((hole) => hole.targetName)).toEqual(['token_embd.weight', 'output.weight', 'output_norm.weight']);
   });
 
-  it('ties the tail to the embedding of a model without output matrix', async () => {
+  it('makes the embedding the output matrix of a model without one', async () => {
     const { header } = await smallModel(smallFile(smallMetadata(), smallTensors(4, false)));
-    expect(planStageFile(header, TAIL).tensors.find((tensor) => tensor.targetName === 'token_embd.weight')?.sourceTensor).toBe('token_embd.weight');
+    expect(planStageFile(header, TAIL).tensors.find((tensor) => tensor.targetName === 'output.weight')?.sourceTensor).toBe('token_embd.weight');
+  });
+
+  it('keeps the two tied where the loader knows no output matrix', async () => {
+    const { header } = await smallModel(smallFile(smallMetadata('gemma2'), smallTensors(4, false)));
+    const tail = planStageFile(header, TAIL);
+    expect(tail.tensors.find((tensor) => tensor.targetName === 'token_embd.weight')?.sourceTensor).toBe('token_embd.weight');
+    expect(tail.holes).toEqual([]);
   });
 
   it('counts leading dense layers from the stage on', async () => {
@@ -147,7 +154,8 @@ describe('planning a stage', () => {
     const loaded = (spec: typeof HEAD): number => sum(planStageFile(header, spec).tensors.map((tensor) => tensor.sizeBytes));
     const global = header.byName.get('rope_freqs.weight')?.sizeBytes ?? 0;
     expect(loaded(HEAD)).toBe(layers(HEAD) + global);
-    expect(loaded(TAIL)).toBe(layers(TAIL) + shape.tailBytes);
+    const hole = planStageFile(header, TAIL).holes.reduce((total, entry) => total + entry.sizeBytes, 0);
+    expect(loaded(TAIL) + hole).toBe(layers(TAIL) + shape.tailBytes);
     expect(shape.keyElementsPerToken).toEqual([16, 32, 16, 32]);
     expect(shape.unsplittableReason).toBeNull();
   });
