@@ -52,7 +52,22 @@ export interface Libp2pNodeOptions {
 
 /** A started node. Throws `port_in_use` or `bad_config`. */
 export async function startLibp2pNode(options: Libp2pNodeOptions, log: Log): Promise<Libp2p> {
-  const port = await choosePort(options.listen, log);
+  let { listen } = options;
+  for (;;) {
+    const port = await choosePort(listen, log);
+    try {
+      return await listenOn(port, options);
+    } catch (error) {
+      // Another agent that starts at the same moment may take the port between the look and the use.
+      if (listen.portExplicit || port === 0 || !errorMessageOf(error).includes('EADDRINUSE') || port + 1 >= options.listen.port + PORTS_TO_TRY) {
+        throw new RingError('port_in_use', `cannot listen on ${listen.host} port ${port} (${errorMessageOf(error)}): free it, or choose another with --listen`, { port }, { cause: error });
+      }
+      listen = { ...listen, port: port + 1 };
+    }
+  }
+}
+
+async function listenOn(port: number, options: Libp2pNodeOptions): Promise<Libp2p> {
   const family = options.listen.host.includes(':') ? 'ip6' : 'ip4';
   const node = await createLibp2p({
     privateKey: options.privateKey,
@@ -90,7 +105,7 @@ export async function startLibp2pNode(options: Libp2pNodeOptions, log: Log): Pro
     await node.start();
   } catch (error) {
     await node.stop();
-    throw new RingError('port_in_use', `cannot listen on ${options.listen.host} port ${port} (${errorMessageOf(error)}): free it, or choose another with --listen`, { port }, { cause: error });
+    throw error;
   }
   return node;
 }
