@@ -165,6 +165,8 @@ export class Agent implements AgentService {
   async load(request: PlanRequest, signal: AbortSignal): Promise<InstanceView> {
     await this.coordinatorKnown(signal);
     const model = await this.resolve(request.model);
+    // Who loads a model asks it something next: its vocabulary is fetched meanwhile. A failure shows when it is needed.
+    this.vocabularies.table(model, this.life.signal).catch((error: unknown) => this.ports.log.debug('no vocabulary yet', { error: errorMessageOf(error) }));
     const instanceId = await this.call((callId) => ({ kind: 'load', callId, request: this.instanceRequest({ ...request, model: model.digest }) }), signal);
     for (;;) {
       const instance = this.instance(instanceId);

@@ -1,21 +1,19 @@
 /** `agent start`: runs this machine's agent in the foreground until it is told to stop. */
 import { startAgent } from './compose.js';
-import type { StartSettings } from './compose.js';
+import type { StartedAgent, StartSettings } from './compose.js';
 import { createLog } from './log.js';
 
 export async function startCommand(settings: StartSettings): Promise<void> {
   const log = createLog(settings.logLevel);
-  const started = await startAgent(settings, log);
-  const { agent, running, notices } = started;
-  const status = agent.status();
-  process.stdout.write(`ring-agent is running: node ${status.nodeId}, cluster "${status.cluster}"\n`);
-  process.stdout.write(`OpenAI API: ${running.apiUrl}/v1\n`);
-  for (const notice of notices) process.stdout.write(`note: ${notice}\n`);
-  if (!status.secured) {
-    process.stdout.write('note: this cluster is open: any agent on this network may join it. "agent secret" shows how to close it.\n');
-  }
-
+  let started: StartedAgent | null = null;
   let asked = 0;
+  const stop = (agent: StartedAgent): void => {
+    agent.stop().then(() => process.exit(0), (error: unknown) => {
+      log.error('stopping failed', { error: String(error) });
+      process.exit(1);
+    });
+  };
+  // From the first moment: a signal during the start is honoured when there is something to stop.
   const onSignal = (signal: NodeJS.Signals): void => {
     asked += 1;
     if (asked > 1) {
@@ -24,12 +22,23 @@ export async function startCommand(settings: StartSettings): Promise<void> {
       process.exit(1);
     }
     log.info('running answers may finish; a second signal ends at once', { signal });
-    started.stop().then(() => process.exit(0), (error: unknown) => {
-      log.error('stopping failed', { error: String(error) });
-      process.exit(1);
-    });
+    if (started !== null) stop(started);
   };
   process.on('SIGINT', onSignal);
   process.on('SIGTERM', onSignal);
   process.on('SIGHUP', onSignal);
+
+  started = await startAgent(settings, log);
+  if (asked > 0) {
+    stop(started);
+    return;
+  }
+  const { agent, running, notices } = started;
+  const status = agent.status();
+  process.stdout.write(`ring-agent is running: node ${status.nodeId}, cluster "${status.cluster}"\n`);
+  process.stdout.write(`OpenAI API: ${running.apiUrl}/v1\n`);
+  for (const notice of notices) process.stdout.write(`note: ${notice}\n`);
+  if (!status.secured) {
+    process.stdout.write('note: this cluster is open: any agent on this network may join it. "agent secret" shows how to close it.\n');
+  }
 }
