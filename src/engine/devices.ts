@@ -6,7 +6,7 @@
  */
 import type { Backend, Device } from '../core/types.js';
 import type { EngineInventory } from '../ports.js';
-import { addressOf, DEVICE_TYPE, loadLlama } from './llama.js';
+import { DEVICE_TYPE, loadLlama } from './llama.js';
 import type { Llama } from './llama.js';
 
 /** A device with the handle that the engine wants back. */
@@ -43,7 +43,7 @@ export function engineDevices(llama: Llama): readonly EngineDevice[] {
     const backend = REGISTRY_BACKENDS.get(c.ggml_backend_reg_name(c.ggml_backend_dev_backend_reg(handle)).toLowerCase());
     if (backend === undefined || type === DEVICE_TYPE.accelerator) continue;
     const memory = new BigUint64Array(new ArrayBuffer(16));
-    c.ggml_backend_dev_memory(handle, addressOf(memory), addressOf(memory.subarray(1)));
+    c.ggml_backend_dev_memory(handle, memory, memory.subarray(1));
     const [free, total] = memory;
     devices.push({
       handle,

@@ -6,7 +6,7 @@
  * know batches or slots.
  */
 import { RingError } from '../core/errors.js';
-import { addressOf, registerEvalCallback, tensorName, tensorNamePrefix, unregisterCallback } from './llama.js';
+import { registerEvalCallback, tensorName, tensorNamePrefix, unregisterCallback } from './llama.js';
 import type { Llama } from './llama.js';
 
 export interface TapNodes {
@@ -71,7 +71,7 @@ export class GraphTap {
     if (bytes !== this.target.byteLength) {
       this.problem = `the engine's node ${String(this.nodes.output)} holds ${bytes} bytes instead of ${this.target.byteLength}`;
     } else {
-      this.llama.c.ggml_backend_tensor_get(tensor, addressOf(this.target), 0, bytes);
+      this.llama.c.ggml_backend_tensor_get(tensor, this.target, 0, bytes);
     }
     return false;
   }
@@ -82,7 +82,7 @@ export class GraphTap {
       this.problem = `the engine's node ${String(this.nodes.overwrite)} holds ${bytes} bytes instead of ${this.input.byteLength}`;
       return false;
     }
-    this.llama.c.ggml_backend_tensor_set(tensor, addressOf(this.input), 0, bytes);
+    this.llama.c.ggml_backend_tensor_set(tensor, this.input, 0, bytes);
     return true;
   }
 }

@@ -4,8 +4,8 @@
  * The declarations are written by hand for one pinned build. A wrong layout is memory corruption, so `loadLlama` checks
  * the version and reads every default parameter back before anything else is called. It must not know what a stage is.
  *
- * Pointers are plain addresses. Memory that C keeps a pointer to is a typed array over its own `ArrayBuffer` (never
- * moved by the garbage collector) that the caller keeps alive.
+ * Pointers are plain addresses. Memory for one call is passed as a typed array itself, which keeps it alive. Memory that
+ * C keeps a pointer to is a typed array over its own `ArrayBuffer` (never moved by the garbage collector) in a field.
  */
 import koffi from 'koffi';
 import type { TypeObject } from 'koffi';

@@ -24,6 +24,8 @@ export interface EngineModel {
   readonly inputSize: number;
   /** 4 for M-RoPE, else 1. */
   readonly positionsPerToken: number;
+  /** The device list that the engine was given; C keeps its address, so it lives as long as the model. */
+  readonly deviceList: BigUint64Array | null;
   /** True when weights and KV are in host memory and nothing else computes. */
   readonly onCpu: boolean;
 }
@@ -81,6 +83,7 @@ export function loadModel(file: string, options: { readonly backend?: Backend; r
     hiddenSize: options.vocabularyOnly ? 0 : c.llama_model_n_embd(model),
     inputSize: options.vocabularyOnly ? 0 : c.llama_model_n_embd_inp(model),
     positionsPerToken: rope === ROPE_TYPE_MROPE || rope === ROPE_TYPE_IMROPE ? 4 : 1,
+    deviceList: placement.devices,
     onCpu: placement.onCpu,
   };
 }
@@ -170,6 +173,6 @@ function quote(complaints: readonly string[]): string {
 
 function metadataText(llama: Llama, model: bigint, key: string): string | null {
   const buffer = new Uint8Array(new ArrayBuffer(MAX_ARCHITECTURE_BYTES));
-  const length = llama.c.llama_model_meta_val_str(model, key, addressOf(buffer), buffer.length);
+  const length = llama.c.llama_model_meta_val_str(model, key, buffer, buffer.length);
   return length <= 0 || length >= buffer.length ? null : Buffer.from(buffer.subarray(0, length)).toString('utf8');
 }

@@ -4,7 +4,7 @@
  * Used by the head (embedding rows), the model generator and precision conversion. It must not know models or files.
  */
 import { RingError } from '../core/errors.js';
-import { addressOf, callToFloat, loadLlama, readTypeTraits } from './llama.js';
+import { callToFloat, loadLlama, readTypeTraits } from './llama.js';
 
 export interface GgmlTypeTraits {
   readonly type: number;
@@ -64,7 +64,7 @@ export function quantizeChunk(type: number, f32: Float32Array, rows: number, row
   if (c.ggml_quantize_requires_imatrix(type)) throw new RingError('bad_config', `${traits.name} needs an importance matrix; choose another precision`);
   const bytes = (rowSize / traits.blockSize) * traits.typeSize * rows;
   const quantized = new Uint8Array(new ArrayBuffer(bytes));
-  const written = c.ggml_quantize_chunk(type, addressOf(f32), addressOf(quantized), 0, rows, rowSize, null);
+  const written = c.ggml_quantize_chunk(type, f32, quantized, 0, rows, rowSize, null);
   if (written !== bytes) throw new RingError('engine_failed', `quantising ${rows} rows to ${traits.name} wrote ${written} bytes instead of ${bytes}`);
   return quantized;
 }

@@ -6,7 +6,6 @@
  */
 import { RingError } from '../core/errors.js';
 import type { SamplingSettings } from '../core/types.js';
-import { addressOf } from './llama.js';
 import type { Llama } from './llama.js';
 
 /** libllama takes this seed as "choose one at random". */
@@ -106,7 +105,7 @@ export class SequenceSampler {
       entries.setFloat32(offset + 4, bias, true);
       offset += 8;
     }
-    this.add(this.llama.c.llama_sampler_init_logit_bias(this.vocabulary.size, biases.size, addressOf(entries)));
+    this.add(this.llama.c.llama_sampler_init_logit_bias(this.vocabulary.size, biases.size, new Uint8Array(entries.buffer)));
   }
 
   private check(settings: SamplingSettings, history: SamplerHistory): void {

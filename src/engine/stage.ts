@@ -36,6 +36,8 @@ type LogitsPlace = { readonly row: number } | { readonly copy: Float32Array };
 
 /** libllama's own limit on sequences. */
 const MAX_SLOTS = 256;
+/** KV cells of a stage: the engine counts them in 32 bits. */
+const MAX_CELLS = 2 ** 31 - 1;
 /** Placeholder in padded lanes; its output is never read. */
 const PADDING_TOKEN = 0;
 
@@ -375,6 +377,7 @@ function checkOptions(options: StageOptions): void {
   for (const [name, value] of Object.entries({ slots, contextTokens, batchTokens, threads })) {
     if (!Number.isInteger(value) || value < 1) throw wrong(`${name} is ${value}, which is no positive whole number`);
   }
+  if (contextTokens * slots > MAX_CELLS) throw wrong(`${slots} slots of ${contextTokens} tokens are more cells than the engine can count`);
   if (slots > MAX_SLOTS) throw wrong(`${slots} slots are more than the ${MAX_SLOTS} that the engine has`);
   if ((role === 'head') !== (embedding !== null)) throw wrong(`role ${role} ${role === 'head' ? 'needs' : 'has no use for'} a token embedding`);
 }

@@ -5,7 +5,6 @@
  */
 import { RingError } from '../core/errors.js';
 import type { Vocabulary } from '../ports.js';
-import { addressOf } from './llama.js';
 import type { Llama } from './llama.js';
 import { loadModel } from './model-loader.js';
 
@@ -91,12 +90,12 @@ class LlamaVocabulary implements Vocabulary {
 
   private tokenizeInto(source: Uint8Array, length: number, tokens: Int32Array, options: { readonly addSpecial: boolean; readonly parseSpecial: boolean }): number {
     return this.llama.c.llama_tokenize(
-      this.vocabulary, addressOf(source), length, addressOf(tokens), tokens.length, options.addSpecial, options.parseSpecial,
+      this.vocabulary, source, length, tokens, tokens.length, options.addSpecial, options.parseSpecial,
     );
   }
 
   private pieceInto(token: number, special: boolean): number {
-    return this.llama.c.llama_token_to_piece(this.vocabulary, token, addressOf(this.pieceBuffer), this.pieceBuffer.length, 0, special);
+    return this.llama.c.llama_token_to_piece(this.vocabulary, token, this.pieceBuffer, this.pieceBuffer.length, 0, special);
   }
 
   private checkOpen(): void {

@@ -1,4 +1,7 @@
-import { afterEach, describe, expect, it } from 'vitest';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, afterEach, describe, expect, it } from 'vitest';
 import { RingError } from '../../src/core/errors.js';
 import type { GgmlCacheType, SamplingSettings } from '../../src/core/types.js';
 import { openStage } from '../../src/engine/stage.js';
@@ -199,7 +202,32 @@ describe('input that the engine would die of', () => {
     expect(codeOf(() => stageOf({ stageFile: new URL(import.meta.url).pathname }))).toBe('bad_gguf');
     expect(codeOf(() => stageOf({ slots: 0 }))).toBe('bad_config');
     expect(codeOf(() => stageOf({ slots: 257 }))).toBe('bad_config');
+    expect(codeOf(() => stageOf({ contextTokens: 2 ** 31 }))).toBe('bad_config');
     expect(codeOf(() => stageOf({ role: 'head' }))).toBe('bad_config');
+  });
+});
+
+describe('files that are not what they say', () => {
+  const directory = mkdtempSync(join(tmpdir(), 'ring-bad-'));
+  afterAll(() => rmSync(directory, { recursive: true, force: true }));
+
+  function written(name: string, bytes: Uint8Array): string {
+    const file = join(directory, name);
+    writeFileSync(file, bytes);
+    return file;
+  }
+
+  it('a truncated model, an unknown architecture, a model without its last layer', () => {
+    const whole = readFileSync(MODEL_FILE);
+    for (const length of [10, 5_000, whole.length >> 1, whole.length - 1]) {
+      expect(codeOf(() => stageOf({ stageFile: written('short.gguf', whole.subarray(0, length)) })), `${length} bytes`).toBe('bad_gguf');
+    }
+    const unknown = Buffer.from(whole);
+    unknown.write('xlama', unknown.indexOf('llama', unknown.indexOf('general.architecture')));
+    expect(() => stageOf({ stageFile: written('unknown.gguf', unknown) })).toThrow(/does not know the kind of model.*xlama/s);
+    const renamed = Buffer.from(whole);
+    renamed.write('blk.4.attn_k.weighX', renamed.indexOf('blk.4.attn_k.weight'));
+    expect(codeOf(() => stageOf({ stageFile: written('renamed.gguf', renamed) }))).toBe('bad_gguf');
   });
 });
 
