@@ -7,6 +7,7 @@ import { availableParallelism } from 'node:os';
 import { basename, resolve } from 'node:path';
 import { Agent } from '../agent/agent.js';
 import { API_HOST_DEFAULT, API_PORT_DEFAULT, startApiServer } from '../api/server.js';
+import { listPackages } from '../engine/packages.js';
 import { BUILT_IN_NAME } from '../model/model-store.js';
 import { openModelLibrary } from '../model/model-library.js';
 import { modelNameOf } from '../model/model-shape.js';
@@ -73,9 +74,16 @@ async function start(settings: StartSettings, log: Log, undo: (() => Promise<voi
   const serve = settings.models.filter((model) => !isDirectory(model)).map((model) => (existsSync(model) ? modelNameOf(basename(model)) : model));
   const library = await openModelLibrary({ stateDirectory, modelPaths: paths, log });
   const launcher = createRunnerLauncher(log);
-  const machine = await createMachine({
-    agentVersion: AGENT_VERSION, protocolMin: PROTOCOL_MIN, protocolMax: PROTOCOL_MAX, ramLimitBytes: settings.maxRamBytes, stateDirectory,
+  // Looking for devices takes a child process some tenths of a second; the network comes up meanwhile.
+  const machineFound = createMachine({
+    agentVersion: AGENT_VERSION,
+    protocolMin: PROTOCOL_MIN,
+    protocolMax: PROTOCOL_MAX,
+    ramLimitBytes: settings.maxRamBytes,
+    packages: listPackages().map((installed) => installed.backend),
+    stateDirectory,
   }, launcher, log);
+  machineFound.catch(() => undefined);
 
   // The network needs someone to tell, and the agent needs the network: what comes in between waits.
   let agent: Agent | null = null;
@@ -102,6 +110,7 @@ async function start(settings: StartSettings, log: Log, undo: (() => Promise<voi
     ringLink: (from, edge, link) => tell((events) => events.ringLink(from, edge, link)),
   }, library, log, systemClock);
   undo.push(() => network.stop());
+  const machine = await machineFound;
 
   agent = new Agent({
     clusterName: settings.clusterName,

@@ -17,6 +17,8 @@ export interface MachineSettings {
   readonly protocolMax: number;
   /** `--max-ram`, in bytes. */
   readonly ramLimitBytes: number | null;
+  /** Installed engine packages by the backend that each adds, the plain one first. */
+  readonly packages: readonly Backend[];
   /** Where shards are kept: its free space is published. */
   readonly stateDirectory: string;
 }
@@ -30,23 +32,33 @@ const IGNORED: RunnerEvents = {
   ended: () => undefined,
 };
 
-/** Devices of every installed engine package, each found by its own child process. Throws when not even the cpu works. */
-export async function probeDevices(launcher: RunnerLauncher, log: Log): Promise<readonly Device[]> {
-  const found = await Promise.all(PREFERENCE.map(async (backend): Promise<readonly Device[]> => {
-    const runner = launcher.launch(`the device probe for ${backend}`, IGNORED);
+/**
+ * Devices of the installed engine packages (`packages`, by the backend that each adds; the plain one first), each looked
+ * at by its own child process. Every package has the cpu too, so the plain one is asked only when no other answered.
+ * Throws when not even the cpu is found.
+ */
+export async function probeDevices(packages: readonly Backend[], launcher: RunnerLauncher, log: Log): Promise<readonly Device[]> {
+  const [plain, ...others] = packages;
+  const found = (await Promise.all(others.map(async (backend) => {
     try {
-      const { devices } = await runner.probeDevices(backend);
-      return devices.filter((device) => device.backend === backend);
+      return await probePackage(backend, launcher);
     } catch (error) {
-      // The cpu package is the engine itself; without the others the machine simply has no such device.
-      if (backend === 'cpu') throw error;
-      log.debug('a backend was not found', { backend, reason: errorMessageOf(error) });
+      log.warn('the devices of an engine package could not be looked at', { package: backend, reason: errorMessageOf(error) });
       return [];
-    } finally {
-      await runner.end();
     }
-  }));
-  return found.flat();
+  }))).flat();
+  const devices = found.some((device) => device.backend === 'cpu') ? found : [...found, ...await probePackage(plain ?? 'cpu', launcher)];
+  const byName = new Map(devices.map((device) => [`${device.backend} ${device.name}`, device]));
+  return [...byName.values()].sort((a, b) => PREFERENCE.indexOf(a.backend) - PREFERENCE.indexOf(b.backend));
+}
+
+async function probePackage(backend: Backend, launcher: RunnerLauncher): Promise<readonly Device[]> {
+  const runner = launcher.launch(`the device probe of the ${backend} engine`, IGNORED);
+  try {
+    return (await runner.probeDevices(backend)).devices;
+  } finally {
+    await runner.end();
+  }
 }
 
 /** Memory that new work can use: Linux counts caches that it would give back, which `freemem` does not. */
@@ -72,7 +84,7 @@ async function machineId(): Promise<string> {
 }
 
 export async function createMachine(settings: MachineSettings, launcher: RunnerLauncher, log: Log): Promise<Machine> {
-  const [devices, id] = await Promise.all([probeDevices(launcher, log), machineId()]);
+  const [devices, id] = await Promise.all([probeDevices(settings.packages, launcher, log), machineId()]);
   const backends = PREFERENCE.filter((backend) => devices.some((device) => device.backend === backend));
   const ramTotalBytes = totalmem();
   return {
