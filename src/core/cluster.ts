@@ -83,6 +83,8 @@ export class ClusterNode {
   private election: Election | null = null;
   private state: DesiredState = NOTHING_DESIRED;
   private lastTerm: Term | null = null;
+  /** Of what we published as coordinator. */
+  private highestVersion = 0;
   private wasCoordinator = false;
   private coordinatorSinceMs: Millis = 0;
   private aliveSentMs: Millis = Number.NEGATIVE_INFINITY;
@@ -205,17 +207,17 @@ export class ClusterNode {
   private receive(from: NodeId, message: ClusterMessage, election: Election): void {
     if (!this.detector.isConnected(from)) return;
     if (message.kind === 'record') this.acceptRecord(from, message.record, election);
+    if (message.kind === 'alive' && this.membership.isNews(from, message.incarnation, message.counter)) {
+      this.outputs.push({ kind: 'send', to: from, message: { kind: 'record_request' } });
+    }
+    // It said goodbye; only the record of its next life brings it back.
     if (this.membership.hasLeft(from)) return;
     this.detector.heard(from, this.nowMs);
     switch (message.kind) {
       case 'record':
         return;
-      case 'alive': {
-        if (this.membership.isNews(from, message.incarnation, message.counter)) {
-          this.outputs.push({ kind: 'send', to: from, message: { kind: 'record_request' } });
-        }
+      case 'alive':
         return election.peerFollows(from, message.term, this.nowMs);
-      }
       case 'record_request':
         return this.sendRecord([from]);
       case 'coordinator':
@@ -324,8 +326,9 @@ export class ClusterNode {
     if (isCoordinator && !this.wasCoordinator) {
       this.coordinatorSinceMs = this.nowMs;
       this.reconciler.reset();
-      // Above whatever others may have heard of an earlier reign.
-      this.state = { ...this.state, version: this.state.version + 1 };
+      // A node alone keeps its term, so an earlier reign may have had the same one: (term, version) is used once.
+      this.state = { ...this.state, version: Math.max(this.highestVersion, this.state.version) + 1 };
+      this.highestVersion = this.state.version;
     }
     this.claimDue = isCoordinator;
     const text = term === null ? 'there is no coordinator' : `${this.hostnameOf(term.node)} coordinates (term ${term.counter} of ${term.node})`;
@@ -555,7 +558,8 @@ export class ClusterNode {
 
   /** A change of our own as coordinator. */
   private changeDesired(desired: DesiredState): void {
-    this.state = { ...desired, version: this.state.version + 1 };
+    this.highestVersion = this.state.version + 1;
+    this.state = { ...desired, version: this.highestVersion };
     this.claimDue = true;
   }
 

@@ -69,9 +69,8 @@ export function adopt(meeting: Meeting): DesiredState {
   for (const [instanceId, { instance, runs }] of [...united]) {
     const better = !runs && [...united.values()].some((candidate) => modelKey(candidate.instance) === modelKey(instance)
       && (candidate.runs || candidate.instance.instanceId < instanceId));
-    if (!better) continue;
-    united.delete(instanceId);
-    removed.add(instanceId);
+    // Not remembered as removed: the other side may have chosen the other one of the two, and then both would go.
+    if (better) united.delete(instanceId);
   }
   const instances = [...united.values()].map(({ instance }) => instance).sort((a, b) => compareIds(a.instanceId, b.instanceId));
   const kept = [...removed].slice(-MAX_REMOVED);

@@ -118,6 +118,8 @@ function calm(world: World): void {
   world.heal();
   world.weather = { loss: 0, duplication: 0, minDelayMs: 1, maxDelayMs: 20, ordered: true };
   world.stageFailures = 0;
+  // Who is about to leave is gone by then.
+  world.run(200);
   world.restart('n0');
   for (const nodeId of world.nodes.keys()) if (world.random.chance(0.7)) world.restart(nodeId);
 }

@@ -15,7 +15,7 @@ import { Random } from './random.js';
 
 export const TICK_MS = 100;
 /** mDNS and a dial. */
-const CONNECT_CHANCE_A_TICK = 0.15;
+const CONNECT_CHANCE_A_TICK = 0.25;
 
 export interface Weather {
   loss: number;
