@@ -166,6 +166,7 @@ const FUNCTIONS = {
   llama_init_from_model: ['llama', 'void *', ['void *', CONTEXT_PARAMS]],
   llama_free: ['llama', 'void', ['void *']],
   llama_model_meta_val_str: ['llama', 'int32', ['void *', 'str', 'void *', 'size_t']],
+  llama_model_size: ['llama', 'size_t', ['void *']],
   llama_model_n_embd: ['llama', 'int32', ['void *']],
   llama_model_n_embd_inp: ['llama', 'int32', ['void *']],
   llama_model_n_layer: ['llama', 'int32', ['void *']],

@@ -34,9 +34,10 @@ export interface ContextSettings {
   readonly contextTokens: number;
   readonly slots: number;
   readonly batchTokens: number;
+  /** Most threads that may compute; a small stage uses fewer. */
+  readonly threads: number;
   /** Rows per call whose logits are wanted at most; bounds the logits buffer. */
   readonly maxOutputs: number;
-  readonly threads: number;
   readonly keyType: GgmlCacheType;
   readonly valueType: GgmlCacheType;
   /** `registerEvalCallback`'s address; null = none. */
@@ -47,6 +48,11 @@ const CACHE_TYPES: Readonly<Record<GgmlCacheType, number>> = { f32: 0, f16: 1, b
 /** The engine rounds each sequence's cells up to this. */
 const CONTEXT_MULTIPLE = 256;
 const MAX_ARCHITECTURE_BYTES = 128;
+/**
+ * A thread needs this much weight to read to be worth it. The engine's threads wait for each other by spinning, some
+ * 200 times a step: on a busy machine a needless second thread turns a step of 1 ms into 100 (measured).
+ */
+const MIN_WEIGHT_BYTES_PER_THREAD = 8 << 20;
 /** Lines of the engine's log that a load error repeats. */
 const MAX_QUOTED_LINES = 3;
 
@@ -97,8 +103,9 @@ export function openContext(engineModel: EngineModel, settings: ContextSettings)
   params.n_ubatch = settings.batchTokens;
   params.n_seq_max = settings.slots;
   params.n_outputs_max = settings.maxOutputs;
-  params.n_threads = settings.threads;
-  params.n_threads_batch = settings.threads;
+  const threads = Math.max(1, Math.min(settings.threads, Math.floor(c.llama_model_size(model) / MIN_WEIGHT_BYTES_PER_THREAD)));
+  params.n_threads = threads;
+  params.n_threads_batch = threads;
   // Never `auto`: it may resolve differently from stage to stage, and a quantised V needs it.
   params.flash_attn_type = FLASH_ATTENTION_ENABLED;
   params.type_k = CACHE_TYPES[settings.keyType];

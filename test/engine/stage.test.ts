@@ -1,7 +1,8 @@
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, afterEach, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { generateModel } from '../../scripts/generate-model.js';
 import { RingError } from '../../src/core/errors.js';
 import type { GgmlCacheType, SamplingSettings } from '../../src/core/types.js';
 import { openStage } from '../../src/engine/stage.js';
@@ -73,13 +74,25 @@ describe('exactness', () => {
   const prompt = syntheticPrompt(330, 1);
   const steps = syntheticPrompt(6, 2);
   const cases: readonly (readonly [key: GgmlCacheType, value: GgmlCacheType])[] = [['q8_0', 'f16'], ['f16', 'bf16']];
+  const directory = mkdtempSync(join(tmpdir(), 'ring-exact-'));
+  /** Large enough that two threads really compute. */
+  const large = join(directory, 'large.gguf');
+
+  beforeAll(async () => {
+    await generateModel(large, { architecture: 'llama', layers: 6, weights: 'q8_0', hidden: 512, heads: 8, kvHeads: 4, headSize: 64, feedForward: 1_536 });
+    expect(statSync(large).size).toBeGreaterThan(2 * 8 * 2 ** 20);
+  });
+
+  afterAll(() => rmSync(directory, { recursive: true, force: true }));
 
   it.each(cases)('key %s, value %s: chunking and threads change no bit past 300 tokens', (keyType, valueType) => {
-    const reference = logitsAfter(stageOf({ keyType, valueType }), 0, prompt, 200, steps);
-    expect(new Set(reference).size).toBeGreaterThan(1_000);
-    for (const [threads, chunk] of [[1, 60], [1, 7], [2, 60]] as const) {
-      const other = logitsAfter(stageOf({ keyType, valueType, threads }), 0, prompt, chunk, steps);
-      expect(differences(reference, other), `${threads} threads, chunks of ${chunk}`).toBe(0);
+    for (const stageFile of [MODEL_FILE, large]) {
+      const reference = logitsAfter(stageOf({ stageFile, keyType, valueType }), 0, prompt, 200, steps);
+      expect(new Set(reference).size).toBeGreaterThan(1_000);
+      for (const [threads, chunk] of [[1, 60], [1, 7], [2, 60], [2, 200]] as const) {
+        const other = logitsAfter(stageOf({ stageFile, keyType, valueType, threads }), 0, prompt, chunk, steps);
+        expect(differences(reference, other), `${threads} threads, chunks of ${chunk}`).toBe(0);
+      }
     }
   });
 
