@@ -12,10 +12,22 @@ import type { GgmlCacheType, LayerRange, ModelShape } from './types.js';
 export const CACHE_CELL_PADDING = 256;
 /** Tokens in one engine call when nobody says otherwise (n_batch = n_ubatch). */
 export const DEFAULT_BATCH_TOKENS = 512;
-/** What a context costs whatever the model: graph metadata, scheduler, thread pool, sampler. Measured. */
-const STAGE_CONSTANT_BYTES = 12e6;
+/** The engine's libraries and the runner's own growth once a stage runs. */
+const STAGE_CONSTANT_BYTES = 8.5e6;
+/** The engine reads a tensor into a buffer that its allocator keeps up to this size. */
+const MAX_READ_BUFFER_BYTES = 32e6;
+/** A layer's largest tensor is about this part of it. */
+const LARGEST_TENSOR_PART = 1 / 4;
+/** Text of a token, its place in the tables, merges, and flags, per token of the vocabulary that the tail loads. */
+const VOCABULARY_BYTES_PER_TOKEN = 256;
+/** Candidates of a sampler, per token of the vocabulary and slot. */
+const SAMPLER_BYTES_PER_TOKEN = 16;
+/** Below this the cpu backend repacks a matrix (the 4-bit formats), and rows for lookups are then kept beside it. */
+const REPACKED_BYTES_PER_WEIGHT = 0.6;
+/** A full batch of rows, f32, as often as a runner holds one: frame, input, output, outgoing frame. */
+const ROW_COPIES: Readonly<Record<StagePosition, number>> = { whole: 0, head: 4, middle: 5, tail: 2 };
 /** Graph nodes and tensor headers of one layer. */
-const LAYER_METADATA_BYTES = 60e3;
+const LAYER_METADATA_BYTES = 50e3;
 
 /** Where a stage stands in the ring; decides which matrices beyond its layers it holds. */
 export type StagePosition = 'whole' | 'head' | 'middle' | 'tail';
@@ -98,17 +110,31 @@ export const libllamaMemory: MemoryModel = (shape, options) => {
     cache += layerCacheBytes(shape, layer, { ...options, batchTokens });
     cacheBefore.push(cache);
   }
-  const inner = innerBufferBytes(shape, options, batchTokens);
-  const output = outputBufferBytes(shape, options, batchTokens);
+  const tailCopy = repackedCopyBytes(shape);
+  const wholeExtra = Math.max(0, shape.wholeBytes - weights);
+  // Without an output matrix of its own the model uses its embedding as one, as every tail does.
+  const isTied = shape.tailBytes > 0 && wholeExtra < 1.5 * shape.tailBytes;
+  const buffersAt = (position: StagePosition): number => bufferBytes(shape, { ...options, batchTokens }, position);
   return {
     layers: shape.layers,
     weightsBefore,
     cacheBefore,
-    extraWeights: { whole: Math.max(0, shape.wholeBytes - weights), head: shape.headBytes, middle: 0, tail: shape.tailBytes },
-    buffers: { whole: inner + output, head: inner, middle: inner, tail: inner + output },
+    extraWeights: {
+      whole: wholeExtra + (isTied ? tailCopy : 0), head: shape.headBytes, middle: 0, tail: shape.tailBytes + tailCopy,
+    },
+    buffers: { whole: buffersAt('whole'), head: buffersAt('head'), middle: buffersAt('middle'), tail: buffersAt('tail') },
     bufferBytesPerLayer: LAYER_METADATA_BYTES,
   };
 };
+
+/**
+ * The second copy of the tail's output matrix: its file has it as the embedding too, and the engine then holds it once
+ * as rows and once repacked. Stage files with a placeholder embedding count that in `tailBytes` already.
+ */
+function repackedCopyBytes(shape: ModelShape): number {
+  const weights = shape.hiddenSize * shape.vocabularySize;
+  return shape.tailBytes < REPACKED_BYTES_PER_WEIGHT * weights ? shape.tailBytes : 0;
+}
 
 function layerCacheBytes(shape: ModelShape, layer: number, options: Required<StageMemoryOptions>): number {
   const windowTokens = shape.windowTokens[layer] ?? 0;
@@ -118,17 +144,24 @@ function layerCacheBytes(shape: ModelShape, layer: number, options: Required<Sta
   return options.slots * (cells * (key + value) + (shape.stateBytesPerSlot[layer] ?? 0));
 }
 
-/** The widest point inside a layer: hidden state, residual and the feed-forward pair, f32, for a full batch. */
-function innerBufferBytes(shape: ModelShape, options: StageMemoryOptions, batchTokens: number): number {
-  const experts = Math.max(1, shape.expertUsed);
-  const row = 4 * (3 * shape.hiddenSize + 2 * shape.feedForwardSize * experts);
-  const mask = 4 * batchTokens * padCells(options.contextTokens);
-  return STAGE_CONSTANT_BYTES + batchTokens * row + mask;
-}
-
-/** Logits of a full batch, f32, and the sampler's candidates. */
-function outputBufferBytes(shape: ModelShape, options: StageMemoryOptions, batchTokens: number): number {
-  return 4 * shape.vocabularySize * (batchTokens + 4 * options.slots);
+/**
+ * What is neither weights nor cache, once a full batch went through: prefill touches all of it. The graph's widest point
+ * is the feed-forward net: up, gate and product, beside four rows of the hidden state; experts each have their own.
+ */
+function bufferBytes(shape: ModelShape, options: Required<StageMemoryOptions>, position: StagePosition): number {
+  const { batchTokens, slots } = options;
+  const experts = shape.expertCount > 0 ? Math.max(1, shape.expertUsed) : 0;
+  const feedForward = experts === 0 ? 3 * shape.feedForwardSize : experts * (3 * shape.feedForwardSize + shape.hiddenSize);
+  const graph = batchTokens * 4 * (feedForward + 4 * shape.hiddenSize);
+  // The attention mask is f16.
+  const mask = batchTokens * 2 * padCells(options.contextTokens);
+  const rows = ROW_COPIES[position] * batchTokens * shape.hiddenSize * 4;
+  const largestLayer = shape.layerBytes.reduce((largest, bytes) => Math.max(largest, bytes), 0);
+  const readBuffer = Math.min(MAX_READ_BUFFER_BYTES, Math.ceil(largestLayer * LARGEST_TENSOR_PART));
+  const logits = 4 * 2 * slots * shape.vocabularySize;
+  const sampling = shape.vocabularySize * (VOCABULARY_BYTES_PER_TOKEN + SAMPLER_BYTES_PER_TOKEN * slots) + logits;
+  const samples = position === 'whole' || position === 'tail';
+  return STAGE_CONSTANT_BYTES + graph + mask + rows + readBuffer + (samples ? sampling : 0);
 }
 
 function padCells(tokens: number): number {
