@@ -19,6 +19,8 @@ const available = lanAvailable();
 const HOSTS = [1, 2, 3] as const;
 /** From the first process start to the same view everywhere. */
 const AGREEMENT_MS = 5_000;
+/** Where the time to agreement is not what is tested. */
+const PATIENT_MS = 30_000;
 const LOAD_MS = 60_000;
 const MODEL = 'scripture';
 /** What a stage may hold beyond its layers; the embedding of one without vocabulary has these few rows. */
@@ -68,7 +70,7 @@ describe.skipIf(!available.ok)(`three hosts on a LAN${available.ok ? '' : ` (ski
   it('see the same nodes, coordinator and term within 5 s', async () => {
     const start = performance.now();
     await startAll();
-    await waitForAgreement(agents, start);
+    await waitForAgreement(agents, AGREEMENT_MS - (performance.now() - start));
     expect(performance.now() - start).toBeLessThan(AGREEMENT_MS);
   });
 
@@ -112,9 +114,8 @@ describe.skipIf(!available.ok)(`three hosts on a LAN${available.ok ? '' : ` (ski
   it('move no weight byte when all three start again', async () => {
     const exits = await Promise.all(agents.map((agent) => agent.stop()));
     expect(exits).toEqual(HOSTS.map(() => ({ code: 0, signal: null })));
-    const start = performance.now();
     await startAll();
-    await waitForAgreement(agents, start);
+    await waitForAgreement(agents, PATIENT_MS);
     const instance = await load(agentOf(2));
     expect(instance.stages.map((stage) => stage.fetchedBytes)).toEqual(HOSTS.map(() => 0));
     expect(await chat(agentOf(3))).toBe(firstAnswer);
@@ -134,14 +135,14 @@ function view(status: ClusterStatus): string | null {
   return JSON.stringify([alive, status.coordinator, status.term]);
 }
 
-async function waitForAgreement(agents: readonly AgentProcess[], start: number): Promise<void> {
+async function waitForAgreement(agents: readonly AgentProcess[], timeoutMs: number): Promise<void> {
   let seen: readonly (ClusterStatus | string)[] = [];
   await waitUntil(async () => {
     seen = await Promise.all(agents.map((agent) => agent.status().catch((error: unknown) => String(error))));
     const views = seen.map((status) => (typeof status === 'string' ? null : view(status)));
     return views[0] !== null && views.every((other) => other === views[0]);
   }, {
-    timeoutMs: AGREEMENT_MS - (performance.now() - start), pollMs: 100, what: 'the same nodes, coordinator and term everywhere',
+    timeoutMs, pollMs: 100, what: 'the same nodes, coordinator and term everywhere',
     detail: () => `${JSON.stringify(seen, null, 1)}\n${agents.map((agent) => agent.output()).join('\n')}`,
   });
 }
@@ -196,16 +197,29 @@ function expectStageFile(header: GgufHeader, expected: { readonly model: GgufHea
   for (const [name, source] of layers) expect(digestOf(header, name), name).toBe(digestOf(model, source));
   const others = names.filter((name) => !name.startsWith('blk.')).sort();
   if (tail) {
-    expect(others).toEqual(['output_norm.weight', 'token_embd.weight']);
-    return;
+    // The built-in model has no output matrix of its own: the embedding is one, and the embedding itself is a hole.
+    expect(others).toEqual(['output.weight', 'output_norm.weight', 'token_embd.weight']);
+    expect(digestOf(header, 'output.weight')).toBe(digestOf(model, 'token_embd.weight'));
+    expect(digestOf(header, 'output_norm.weight')).toBe(digestOf(model, 'output_norm.weight'));
+    expect(isZero(header, 'token_embd.weight')).toBe(true);
+  } else {
+    expect(others.filter((name) => !['output_norm.weight', 'token_embd.weight'].includes(name))).toEqual([]);
+    for (const name of others) expect(isZero(header, name), name).toBe(true);
+    expect(header.byName.get('token_embd.weight')?.dims[1]).toBe(TINY_VOCABULARY_ROWS);
   }
-  expect(others.filter((name) => !['output_norm.weight', 'token_embd.weight'].includes(name))).toEqual([]);
-  expect(header.byName.get('token_embd.weight')?.dims[1]).toBe(TINY_VOCABULARY_ROWS);
 }
 
 function digestOf(header: GgufHeader, name: string): string {
+  return createHash('sha256').update(bytesOf(header, name)).digest('hex');
+}
+
+function isZero(header: GgufHeader, name: string): boolean {
+  return bytesOf(header, name).every((byte) => byte === 0);
+}
+
+function bytesOf(header: GgufHeader, name: string): Uint8Array {
   const tensor = header.byName.get(name);
   const file = header.files[tensor?.fileIndex ?? -1];
   if (tensor === undefined || file === undefined) throw new Error(`no tensor ${name}`);
-  return createHash('sha256').update(readFileSync(file.path).subarray(tensor.offset, tensor.offset + tensor.sizeBytes)).digest('hex');
+  return readFileSync(file.path).subarray(tensor.offset, tensor.offset + tensor.sizeBytes);
 }
