@@ -32,6 +32,8 @@ export interface ModelRecipe {
   readonly window?: number;
   /** Output matrix of its own; default: as the architecture's models usually are. */
   readonly ownOutput?: boolean;
+  /** Mixture of experts, for families that come with and without (llama). */
+  readonly experts?: boolean;
   readonly seed?: number;
 }
 
@@ -43,6 +45,7 @@ interface Shape {
   readonly feedForward: number;
   readonly window: number;
   readonly layers: number;
+  readonly experts: boolean;
 }
 
 const EXPERTS = 8;
@@ -97,11 +100,14 @@ function latentAttention(s: Shape): WeightSpec[] {
   ];
 }
 
-function deepseekLayer(s: Shape, layer: number): WeightSpec[] {
-  const shared = [
+function sharedExpert(s: Shape): WeightSpec[] {
+  return [
     matrix('ffn_gate_shexp', s.hidden, EXPERT_WIDTH), matrix('ffn_up_shexp', s.hidden, EXPERT_WIDTH), matrix('ffn_down_shexp', EXPERT_WIDTH, s.hidden),
   ];
-  return [...latentAttention(s), ...(layer === 0 ? dense(s).slice(1) : [...experts(s), ...shared])];
+}
+
+function deepseekLayer(s: Shape, layer: number): WeightSpec[] {
+  return [...latentAttention(s), ...(layer === 0 ? dense(s).slice(1) : [...experts(s), ...sharedExpert(s)])];
 }
 
 interface Family {
@@ -120,10 +126,25 @@ const gemmaLayer = (s: Shape): WeightSpec[] => [...attention(s), norm('post_atte
 
 const FAMILIES: Readonly<Record<string, Family>> = {
   llama: {
-    layer: (s) => [...attention(s), ...dense(s)], ownOutput: true,
+    layer: (s) => [...attention(s), ...(s.experts ? [norm('ffn_norm', s.hidden), ...experts(s)] : dense(s))], ownOutput: true,
+    metadata: (s) => (s.experts ? { ...expertMetadata, feed_forward_length: uint32(EXPERT_WIDTH) } : {}),
     global: (s) => [{ name: 'rope_freqs.weight', dims: [s.headSize / 2], kind: 'factors' }],
   },
   qwen2: { layer: (s) => [...attention(s, true), ...dense(s)], ownOutput: false },
+  qwen2moe: {
+    layer: (s) => [...attention(s, true), norm('ffn_norm', s.hidden), ...experts(s), { name: 'ffn_gate_inp_shexp.weight', dims: [s.hidden], kind: 'router' }, ...sharedExpert(s)],
+    ownOutput: true, metadata: () => ({ ...expertMetadata, expert_shared_feed_forward_length: uint32(EXPERT_WIDTH) }),
+  },
+  mistral3: { layer: (s) => [...attention(s), ...dense(s)], ownOutput: true },
+  smollm3: { layer: (s) => [...attention(s), ...dense(s)], ownOutput: false },
+  seed_oss: { layer: (s) => [...attention(s, true), norm('post_attention_norm', s.hidden), ...dense(s).slice(1)], ownOutput: true },
+  olmo2: {
+    layer: (s) => [
+      ...attention(s).slice(1), norm('attn_q_norm', s.hidden), norm('attn_k_norm', s.kvHeads * s.headSize), norm('post_attention_norm', s.hidden),
+      ...dense(s).slice(1), norm('post_ffw_norm', s.hidden),
+    ],
+    ownOutput: true, metadata: (s): Readonly<Record<string, GgufValue>> => (s.window > 0 ? { 'attention.sliding_window': uint32(s.window) } : {}),
+  },
   qwen3: { layer: (s) => [...attention(s), ...headNorms(s), ...dense(s)], ownOutput: false },
   qwen3moe: {
     layer: (s) => [...attention(s), ...headNorms(s), norm('ffn_norm', s.hidden), ...experts(s)], ownOutput: true,
@@ -138,6 +159,7 @@ const FAMILIES: Readonly<Record<string, Family>> = {
     ],
     metadata: (s) => ({ ...expertMetadata, 'attention.sliding_window': uint32(s.window) }),
   },
+  gemma: { layer: (s) => [...attention(s), ...dense(s)], ownOutput: false },
   gemma2: {
     layer: gemmaLayer, ownOutput: false,
     metadata: (s) => ({
@@ -204,7 +226,7 @@ export async function generateModel(path: string, recipe: ModelRecipe): Promise<
   const headSize = recipe.headSize ?? 32;
   const s: Shape = {
     layers: recipe.layers, hidden: recipe.hidden ?? heads * headSize, heads, kvHeads: recipe.kvHeads ?? 2, headSize,
-    feedForward: recipe.feedForward ?? 128, window: recipe.window ?? 64,
+    feedForward: recipe.feedForward ?? 128, window: recipe.window ?? 64, experts: recipe.experts ?? false,
   };
   const specs: WeightSpec[] = [matrix('token_embd', s.hidden, VOCABULARY), norm('output_norm', s.hidden)];
   if (recipe.ownOutput ?? family.ownOutput) specs.push(matrix('output', s.hidden, VOCABULARY));
@@ -237,7 +259,7 @@ const BENCH = { layers: 22, hidden: 2048, heads: 32, kvHeads: 4, feedForward: 56
 
 /** Shapes of a real 1.1 B llama, every matrix in Q4_0 (about 620 MB), streamed to disk. */
 export async function generateBenchModel(path: string): Promise<void> {
-  const s: Shape = { ...BENCH, headSize: BENCH.hidden / BENCH.heads, window: 0 };
+  const s: Shape = { ...BENCH, headSize: BENCH.hidden / BENCH.heads, window: 0, experts: false };
   const specs = [matrix('token_embd', s.hidden, BENCH.vocabulary), norm('output_norm', s.hidden), matrix('output', s.hidden, BENCH.vocabulary)];
   for (let layer = 0; layer < s.layers; layer++) {
     specs.push(...[...attention(s), ...dense(s)].map((spec) => ({ ...spec, name: `blk.${layer}.${spec.name}` })));

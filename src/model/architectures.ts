@@ -26,6 +26,8 @@ export interface ArchitectureRules {
   readonly patternLayers: number;
   /** Window of a layer in tokens, 0 = full attention. */
   readonly window: 'none' | 'all_but_last_of_pattern';
+  /** Layers after which another pattern repeats (positions left out of some layers); cuts fall on its multiples too. */
+  readonly otherPatternLayers: number;
   /** Used when the metadata name no window but the engine assumes one. */
   readonly defaultWindowTokens: number;
   /** Layer counts on which libllama changes its arithmetic in silence. */
@@ -64,7 +66,7 @@ export interface ArchitectureFacts {
 const NOTHING: ReadonlyMap<string, GgufValue> = new Map();
 
 const GENERIC: Omit<ArchitectureRules, 'name'> = {
-  known: true, unsplittableReason: null, patternLayers: 1, window: 'none', defaultWindowTokens: 0, layerCountSwitches: [],
+  known: true, unsplittableReason: null, patternLayers: 1, window: 'none', otherPatternLayers: 1, defaultWindowTokens: 0, layerCountSwitches: [],
   outputMatrix: 'optional', hiddenOutputNode: 'l_out', embeddingScale: 'none', ropeSections: false, recurrent: false,
   stageMetadata: () => NOTHING,
 };
@@ -98,8 +100,14 @@ const SPLITTABLE: Readonly<Record<string, Partial<ArchitectureRules>>> = {
   llama: {},
   qwen2: {},
   qwen3: {},
+  qwen2moe: { outputMatrix: 'required' },
   qwen3moe: {},
   phi3: {},
+  mistral3: {},
+  seed_oss: {},
+  smollm3: { otherPatternLayers: 4 },
+  olmo2: { patternLayers: 4, window: 'all_but_last_of_pattern', outputMatrix: 'required' },
+  gemma: GEMMA,
   'gpt-oss': { patternLayers: 2, window: 'all_but_last_of_pattern', outputMatrix: 'required' },
   gemma2: {
     ...GEMMA, patternLayers: 2, window: 'all_but_last_of_pattern', defaultWindowTokens: 4096,
@@ -120,6 +128,7 @@ const UNSPLITTABLE: Readonly<Record<string, string>> = {
   bloom: SCALED, minicpm: SCALED, grok: SCALED, 'ernie4_5-moe': SCALED, gpt2: SCALED, starcoder: SCALED, mpt: SCALED,
   qwen35: HYBRID, qwen35moe: HYBRID, qwen3next: HYBRID, jamba: HYBRID, lfm2: HYBRID, lfm2moe: HYBRID, granitehybrid: HYBRID,
   nemotron_h: HYBRID, nemotron_h_moe: HYBRID, 'kimi-linear': HYBRID, 'minimax-01': HYBRID, 'falcon-h1': HYBRID,
+  glm4: 'the engine takes hidden states only with a multimodal conversion of it', glm4moe: 'the engine takes hidden states only with a multimodal conversion of it',
   plamo2: 'it names the outputs of its layers differently', deepseek4: 'it names the outputs of its layers differently',
 };
 const RECURRENT = new Set([
@@ -131,13 +140,13 @@ const WITHOUT_TEXT = new Set([
 ]);
 /** What the pinned libllama loads beyond the tables above. */
 const OTHERS = new Set([
-  'llama4', 'deci', 'falcon', 'gptj', 'gptneox', 'baichuan', 'refact', 'stablelm', 'qwen', 'qwen2moe', 'qwen2vl', 'qwen3vl',
-  'qwen3vlmoe', 'phi2', 'phimoe', 'plamo', 'plamo3', 'codeshell', 'orion', 'internlm2', 'minicpm3', 'gemma', 'gemma3n', 'gemma4',
-  'starcoder2', 'xverse', 'command-r', 'cohere2', 'cohere2moe', 'dbrx', 'olmo', 'olmo2', 'olmoe', 'openelm', 'arctic', 'deepseek',
-  'deepseek2-ocr', 'deepseek32', 'chatglm', 'glm4', 'glm4moe', 'glm-dsa', 'bitnet', 't5', 'jais', 'jais2', 'nemotron', 'exaone',
+  'llama4', 'deci', 'falcon', 'gptj', 'gptneox', 'baichuan', 'refact', 'stablelm', 'qwen', 'qwen2vl', 'qwen3vl',
+  'qwen3vlmoe', 'phi2', 'phimoe', 'plamo', 'plamo3', 'codeshell', 'orion', 'internlm2', 'minicpm3', 'gemma3n', 'gemma4',
+  'starcoder2', 'xverse', 'command-r', 'cohere2', 'cohere2moe', 'dbrx', 'olmo', 'olmoe', 'openelm', 'arctic', 'deepseek',
+  'deepseek2-ocr', 'deepseek32', 'chatglm', 'glm-dsa', 'bitnet', 't5', 'jais', 'jais2', 'nemotron', 'exaone',
   'exaone4', 'exaone-moe', 'granite', 'granitemoe', 'chameleon', 'plm', 'bailingmoe', 'bailingmoe2', 'dots1', 'arcee', 'afmoe',
-  'laguna', 'ernie4_5', 'hunyuan-moe', 'hunyuan-dense', 'hunyuan_vl', 'hy_v3', 'smollm3', 'dream', 'smallthinker', 'llada',
-  'llada-moe', 'seed_oss', 'grovemoe', 'apertus', 'minimax-m2', 'cogvlm', 'rnd1', 'pangu-embedded', 'mistral3', 'mistral4',
+  'laguna', 'ernie4_5', 'hunyuan-moe', 'hunyuan-dense', 'hunyuan_vl', 'hy_v3', 'dream', 'smallthinker', 'llada',
+  'llada-moe', 'grovemoe', 'apertus', 'minimax-m2', 'cogvlm', 'rnd1', 'pangu-embedded', 'mistral4',
   'paddleocr', 'mimo2', 'step35', 'maincoder', 'talkie', 'mellum',
 ]);
 
@@ -176,14 +185,19 @@ export function splitRules(model: ArchitectureFacts): SplitRules {
   const window = metadataNumber(model.metadata, key('attention.sliding_window')) ?? rules.defaultWindowTokens;
   const hasPattern = rules.window !== 'none' && window > 0;
   const patternKey = key('attention.sliding_window_pattern');
-  const period = hasPattern ? Math.max(1, metadataNumber(model.metadata, patternKey) ?? rules.patternLayers) : 1;
+  const period = hasPattern ? Math.max(1, Math.trunc(metadataNumber(model.metadata, patternKey) ?? rules.patternLayers)) : 1;
   const windowTokens = Array.from({ length: model.layers }, (_, layer) => (hasPattern && layer % period < period - 1 ? window : 0));
   return {
     unsplittableReason: unsplittable(model, rules, hasPattern && metadataArray(model.metadata, patternKey) !== null),
-    cutPeriod: period,
+    cutPeriod: leastCommonMultiple(period, rules.otherPatternLayers),
     refusedStageLayers: refusedLayers(model, rules),
     windowTokens,
   };
+}
+
+function leastCommonMultiple(a: number, b: number): number {
+  for (let multiple = Math.max(a, b); multiple < a * b; multiple += Math.max(a, b)) if (multiple % a === 0 && multiple % b === 0) return multiple;
+  return a * b;
 }
 
 function unsplittable(model: ArchitectureFacts, rules: ArchitectureRules, patternIsArray: boolean): string | null {

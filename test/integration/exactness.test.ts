@@ -41,6 +41,14 @@ const RECIPES: readonly Case[] = [
   { architecture: 'gemma3', layers: 26, weights: 'f16', cuts: [[12], [6, 18]] },
   { architecture: 'gemma3', layers: 34, weights: 'q8_0', cuts: [[18], [12, 24]] },
   { architecture: 'phi3', layers: 32, weights: 'q4_0', cuts: [[16], [11, 21]] },
+  { architecture: 'llama', layers: 32, weights: 'q8_0', experts: true, cuts: [[16], [10, 21]] },
+  { architecture: 'gemma', layers: 18, weights: 'q8_0', cuts: [[9], [5, 13]] },
+  { architecture: 'qwen2moe', layers: 24, weights: 'q8_0', cuts: [[12], [7, 17]] },
+  { architecture: 'mistral3', layers: 26, weights: 'q4_0', cuts: [[13], [9, 17]] },
+  { architecture: 'smollm3', layers: 36, weights: 'q8_0', cuts: [[16], [12, 24]] },
+  { architecture: 'seed_oss', layers: 64, weights: 'q8_0', cuts: [[32], [21, 43]] },
+  { architecture: 'olmo2', layers: 16, weights: 'f16', window: 0, cuts: [[8], [5, 11]] },
+  { architecture: 'olmo2', layers: 32, weights: 'q8_0', cuts: [[16], [12, 24]] },
   // Latent attention keeps no values of its own: the value cache has the keys' type (architectures.ts).
   { architecture: 'deepseek2', layers: 27, weights: 'q8_0', cuts: [[13], [1, 14]], settings: { valueType: 'q8_0' } },
 ];
@@ -73,7 +81,7 @@ describe.each(RECIPES)('$architecture of $layers layers in $weights', (recipe) =
   beforeAll(async () => {
     directory = await temporaryDirectory();
     const path = join(directory, 'model.gguf');
-    await generateModel(path, { ...recipe, window: WINDOW });
+    await generateModel(path, { window: WINDOW, ...recipe });
     header = await readGgufHeader(path);
     whole = await runRing(header, recipe.layers, [], directory, recipe.settings);
   });
