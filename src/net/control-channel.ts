@@ -2,12 +2,16 @@
  * The one long-lived stream of a pair of peers, for control messages. Sending never blocks and never queues without bound:
  * a peer that does not take its messages is dropped, because a late heartbeat is worth nothing.
  *
+ * The channel also watches that the peer lives: a cable that was pulled closes no connection. libp2p's own monitor is not
+ * used: it opens a stream for every ping, takes a stall of our own thread for the peer's death, and when the connection
+ * closes at the same moment its failure is thrown where nobody can catch it.
+ *
  * It must not know what the messages mean.
  */
 import { errorMessageOf, RingError } from '../core/errors.js';
 import type { ControlMessage } from '../core/messages.js';
 import type { Clock } from '../ports.js';
-import { decodeControl, encodeControl } from '../wire/control-codec.js';
+import { decodeControl, encodeControl, encodeSignal } from '../wire/control-codec.js';
 import { FramedStream } from './framed-stream.js';
 import type { Stream } from '@libp2p/interface';
 
@@ -16,6 +20,13 @@ export const MAX_CONTROL_FRAME_BYTES = 4 * 1024 * 1024;
 const MAX_QUEUED_BYTES = 4 * 1024 * 1024;
 const MAX_QUEUED_MESSAGES = 4096;
 const HIGH_WATER_BYTES = 1024 * 1024;
+const WATCH_INTERVAL_MS = 250;
+/** Silence after which the peer is asked whether it lives. Any frame counts as an answer. */
+const PING_AFTER_MS = 400;
+/** Silence after which it does not. */
+const DEAD_AFTER_MS = 1250;
+/** Our own thread was this late: what it did not hear in the meantime says nothing about the peer. */
+const OWN_STALL_MS = 250;
 
 export interface ControlChannelEvents {
   message(message: ControlMessage): void;
@@ -27,8 +38,11 @@ export class ControlChannel {
   private readonly framed: FramedStream;
   private queuedMessages = 0;
   private isClosed = false;
+  private lastHeardAt: number;
+  private cancelWatch: (() => void) | null = null;
 
-  constructor(stream: Stream, peer: string, clock: Clock, private readonly events: ControlChannelEvents) {
+  constructor(stream: Stream, peer: string, private readonly clock: Clock, private readonly events: ControlChannelEvents) {
+    this.lastHeardAt = clock.now();
     this.framed = new FramedStream(stream, {
       clock, maxFrameBytes: MAX_CONTROL_FRAME_BYTES, highWaterBytes: HIGH_WATER_BYTES, what: `the control channel to ${peer}`,
       onMalformed: (error) => this.end(error),
@@ -41,6 +55,7 @@ export class ControlChannel {
 
   /** Starts to deliver messages. */
   start(): void {
+    this.watch();
     this.read().catch((error: unknown) => {
       this.end(error instanceof RingError ? error : new RingError('internal', errorMessageOf(error), {}, { cause: error }));
     });
@@ -53,6 +68,10 @@ export class ControlChannel {
     if (bytes.byteLength > MAX_CONTROL_FRAME_BYTES) {
       throw new RingError('frame_too_large', `a ${message.kind} message of ${bytes.byteLength} bytes does not fit the control channel (${MAX_CONTROL_FRAME_BYTES})`);
     }
+    return this.sendBytes(bytes);
+  }
+
+  private sendBytes(bytes: Uint8Array): boolean {
     const queued = this.framed.unsentBytes;
     if (queued > 0 && (queued + bytes.byteLength > MAX_QUEUED_BYTES || this.queuedMessages >= MAX_QUEUED_MESSAGES)) {
       this.end(new RingError('queue_full', `the peer does not take its messages: ${this.queuedMessages} of them (${queued} bytes) are waiting`));
@@ -71,21 +90,40 @@ export class ControlChannel {
 
   close(): void {
     this.isClosed = true;
+    this.cancelWatch?.();
     this.framed.close();
   }
 
   private async read(): Promise<void> {
     for await (const frame of this.framed.frames()) {
+      this.lastHeardAt = this.clock.now();
       const message = decodeControl(frame);
       if (this.isClosed) return;
-      this.events.message(message);
+      if (message.kind === 'ping') this.sendBytes(encodeSignal({ kind: 'pong' }));
+      else if (message.kind !== 'pong') this.events.message(message);
     }
     this.end(new RingError('peer_lost', 'the other side closed the control channel'));
+  }
+
+  private watch(): void {
+    const expectedAt = this.clock.now() + WATCH_INTERVAL_MS;
+    this.cancelWatch = this.clock.after(WATCH_INTERVAL_MS, () => {
+      const now = this.clock.now();
+      if (now - expectedAt > OWN_STALL_MS) this.lastHeardAt = Math.max(this.lastHeardAt, now - PING_AFTER_MS);
+      const silentMs = now - this.lastHeardAt;
+      if (silentMs >= DEAD_AFTER_MS) {
+        this.end(new RingError('peer_lost', `nothing was heard for ${Math.round(silentMs)} ms`));
+        return;
+      }
+      if (silentMs >= PING_AFTER_MS && this.framed.writable) this.sendBytes(encodeSignal({ kind: 'ping' }));
+      if (!this.isClosed) this.watch();
+    });
   }
 
   private end(reason: RingError): void {
     if (this.isClosed) return;
     this.isClosed = true;
+    this.cancelWatch?.();
     this.framed.close(reason);
     this.events.closed(reason);
   }

@@ -5,7 +5,6 @@
 import { createServer } from 'node:net';
 import { mdns } from '@libp2p/mdns';
 import type { PeerInfo, PrivateKey } from '@libp2p/interface';
-import { ping } from '@libp2p/ping';
 import { tcp } from '@libp2p/tcp';
 import { yamux } from '@libp2p/yamux';
 import { createLibp2p } from 'libp2p';
@@ -20,9 +19,6 @@ import { systemCodeOf } from './state-files.js';
 const MAX_WINDOW_BYTES = 1024 * 1024;
 /** Must not be below the window: a paused stream buffers a whole window, and is reset when it does not fit. */
 const MAX_READ_BUFFER_BYTES = 4 * MAX_WINDOW_BYTES;
-/** A black hole is noticed in about a second; with the defaults in 12. */
-const PING_INTERVAL_MS = 500;
-const PING_TIMEOUT_MS = 1000;
 const MDNS_INTERVAL_MS = 2000;
 const HANDSHAKE_TIMEOUT_MS = 5000;
 const MAX_CONNECTIONS = 512;
@@ -93,12 +89,8 @@ async function listenOn(port: number, options: Libp2pNodeOptions): Promise<Libp2
       // We redial ourselves.
       reconnectRetries: 0,
     },
-    connectionMonitor: {
-      pingInterval: PING_INTERVAL_MS,
-      pingTimeout: { minTimeout: PING_TIMEOUT_MS, maxTimeout: PING_TIMEOUT_MS },
-    },
-    // The default limits are passed when a ping is answered late, and the connection would be cut for it.
-    services: { ping: ping({ maxInboundStreams: 32, maxOutboundStreams: 32 }) },
+    // net/control-channel.ts watches over the peers instead, and says why.
+    connectionMonitor: { enabled: false },
     peerDiscovery: options.mdnsServiceTag === null ? [] : [listeningMdns(options.mdnsServiceTag, options.heard)],
   });
   try {

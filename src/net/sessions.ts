@@ -84,7 +84,7 @@ export class Sessions {
   /** For libp2p's `connection:open`. */
   opened(connection: Connection): void {
     if (this.stopped) {
-      connection.abort(new Error('the agent stops'));
+      this.hangUp(connection, 'the agent stops');
       return;
     }
     const nodeId = connection.remotePeer.toString();
@@ -208,7 +208,7 @@ export class Sessions {
     const nodeId = connection.remotePeer.toString();
     const existing = this.sessions.get(nodeId);
     if (this.stopped) {
-      connection.abort(new Error('the agent stops'));
+      this.hangUp(connection, 'the agent stops');
       return;
     }
     if (existing !== undefined) {
@@ -247,7 +247,13 @@ export class Sessions {
 
   private hangUp(connection: Connection, reason: string): void {
     this.accepted.delete(connection.id);
-    if (connection.status === 'open') connection.abort(new Error(reason));
+    if (connection.status !== 'open') return;
+    try {
+      connection.abort(new Error(reason));
+    } catch (error) {
+      // The goodbye could not be sent because the other side closed first: the connection is gone either way.
+      this.options.log.debug('a connection closed before it was cut', { reason, error: errorMessageOf(error) });
+    }
   }
 
   private countOffence(nodeId: NodeId): number {

@@ -1,4 +1,5 @@
 /** At most a few weight transfers at once from each peer; the others wait in order. It must not know what is transferred. */
+import { setMaxListeners } from 'node:events';
 import { RingError } from '../core/errors.js';
 import type { NodeId } from '../core/types.js';
 
@@ -25,6 +26,8 @@ export class TransferSlots {
   /** Resolves with the function that gives the slot back. Rejects with `cancelled` or `queue_full`. */
   async take(peer: NodeId, signal: AbortSignal): Promise<() => void> {
     if (signal.aborted) throw cancelled();
+    // One signal ends all transfers of a stage, and there are as many as tensors.
+    setMaxListeners(0, signal);
     const lane = this.lanes.get(peer) ?? { active: 0, waiting: [] };
     this.lanes.set(peer, lane);
     if (lane.active >= MAX_TRANSFERS_PER_PEER) await this.wait(lane, signal);

@@ -81,9 +81,19 @@ function toControlMessage(message: ControlMessage): ringagent.control.ControlMes
   }
 }
 
-export function decodeControl(bytes: Uint8Array): ControlMessage {
+/** Signs of life are the channel's own business and no messages of the core. */
+export type ChannelSignal = { readonly kind: 'ping' } | { readonly kind: 'pong' };
+
+export function encodeSignal(signal: ChannelSignal): Uint8Array {
+  return ringagent.control.ControlMessage.encode(signal.kind === 'ping' ? { ping: {} } : { pong: {} }).finish();
+}
+
+export function decodeControl(bytes: Uint8Array): ControlMessage | ChannelSignal {
   const message = decodeBytes(ringagent.control.ControlMessage, bytes, 'a control message');
   switch (message.kind) {
+    case 'ping':
+    case 'pong':
+      return { kind: message.kind };
     case 'alive':
       return {
         kind: 'alive',

@@ -9,8 +9,11 @@ import { assert, RingError } from '../core/errors.js';
 
 export const FRAME_HEADER_BYTES = 4;
 
-/** First allocation for a frame that comes in pieces; grows with what arrives, so that a lying length costs nothing. */
-const FIRST_PIECE_BYTES = 256 * 1024;
+/**
+ * First allocation for a frame that comes in pieces; beyond it, memory grows with what arrives. The allocation is not
+ * zeroed, so that a lying length costs address space, not memory.
+ */
+export const FIRST_PIECE_BYTES = 4 * 1024 * 1024;
 const GROWTH = 4;
 
 /**

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import type { ControlMessage } from '../../src/core/messages.js';
 import { errorCodeOf } from '../../src/core/errors.js';
 import type { NodeRecord, Plan, SamplingSettings } from '../../src/core/types.js';
-import { decodeControl, encodeControl } from '../../src/wire/control-codec.js';
+import { decodeControl, encodeControl, encodeSignal } from '../../src/wire/control-codec.js';
 import { ringagent } from '../../src/wire/gen/messages.js';
 
 const DIGEST = '00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff';
@@ -96,6 +96,13 @@ describe('control messages', () => {
     if (hex !== null) {
       expect(Buffer.from(bytes).toString('hex')).toBe(hex);
       expect(decodeControl(Buffer.from(hex, 'hex'))).toEqual(message);
+    }
+  });
+
+  it('and signs of life have golden bytes', () => {
+    for (const [kind, hex] of [['ping', '7a00'], ['pong', '820100']] as const) {
+      expect(Buffer.from(encodeSignal({ kind })).toString('hex')).toBe(hex);
+      expect(decodeControl(Buffer.from(hex, 'hex'))).toEqual({ kind });
     }
   });
 

@@ -2271,6 +2271,108 @@ export namespace ringagent {
         }
 
         /**
+         * Properties of a Ping.
+         * @deprecated Use ringagent.control.Ping.$Properties instead.
+         */
+        interface IPing extends ringagent.control.Ping.$Properties {
+        }
+
+        /** Represents a Ping. */
+        class Ping {
+
+            /**
+             * Constructs a new Ping.
+             * @param [properties] Properties to set
+             */
+            constructor(properties?: ringagent.control.Ping.$Properties);
+
+            /** Unknown fields preserved while decoding when enabled */
+            $unknowns?: Uint8Array[];
+
+            /**
+             * Encodes the specified Ping message. Does not implicitly {@link ringagent.control.Ping.verify|verify} messages.
+             * @param message Ping message or plain object to encode
+             * @param [writer] Writer to encode to
+             * @returns Writer
+             */
+            static encode(message: ringagent.control.Ping.$Properties, writer?: $protobuf.Writer): $protobuf.Writer;
+
+            /**
+             * Decodes a Ping message from the specified reader or buffer.
+             * @param reader Reader or buffer to decode from
+             * @param [length] Message length if known beforehand
+             * @returns {ringagent.control.Ping & ringagent.control.Ping.$Shape} Ping
+             * @throws {Error} If the payload is not a reader or valid buffer
+             * @throws {$protobuf.util.ProtocolError} If required fields are missing
+             */
+            static decode(reader: ($protobuf.Reader|Uint8Array), length?: number): ringagent.control.Ping & ringagent.control.Ping.$Shape;
+        }
+
+        namespace Ping {
+
+            /** Properties of a Ping. */
+            interface $Properties {
+
+                /** Unknown fields preserved while decoding when enabled */
+                $unknowns?: Uint8Array[];
+            }
+
+            /** Shape of a Ping. */
+            type $Shape = ringagent.control.Ping.$Properties;
+        }
+
+        /**
+         * Properties of a Pong.
+         * @deprecated Use ringagent.control.Pong.$Properties instead.
+         */
+        interface IPong extends ringagent.control.Pong.$Properties {
+        }
+
+        /** Represents a Pong. */
+        class Pong {
+
+            /**
+             * Constructs a new Pong.
+             * @param [properties] Properties to set
+             */
+            constructor(properties?: ringagent.control.Pong.$Properties);
+
+            /** Unknown fields preserved while decoding when enabled */
+            $unknowns?: Uint8Array[];
+
+            /**
+             * Encodes the specified Pong message. Does not implicitly {@link ringagent.control.Pong.verify|verify} messages.
+             * @param message Pong message or plain object to encode
+             * @param [writer] Writer to encode to
+             * @returns Writer
+             */
+            static encode(message: ringagent.control.Pong.$Properties, writer?: $protobuf.Writer): $protobuf.Writer;
+
+            /**
+             * Decodes a Pong message from the specified reader or buffer.
+             * @param reader Reader or buffer to decode from
+             * @param [length] Message length if known beforehand
+             * @returns {ringagent.control.Pong & ringagent.control.Pong.$Shape} Pong
+             * @throws {Error} If the payload is not a reader or valid buffer
+             * @throws {$protobuf.util.ProtocolError} If required fields are missing
+             */
+            static decode(reader: ($protobuf.Reader|Uint8Array), length?: number): ringagent.control.Pong & ringagent.control.Pong.$Shape;
+        }
+
+        namespace Pong {
+
+            /** Properties of a Pong. */
+            interface $Properties {
+
+                /** Unknown fields preserved while decoding when enabled */
+                $unknowns?: Uint8Array[];
+            }
+
+            /** Shape of a Pong. */
+            type $Shape = ringagent.control.Pong.$Properties;
+        }
+
+        /**
          * Properties of a ControlMessage.
          * @deprecated Use ringagent.control.ControlMessage.$Properties instead.
          */
@@ -2331,8 +2433,14 @@ export namespace ringagent {
             /** ControlMessage refused. */
             refused?: (ringagent.control.Refused.$Properties|null);
 
+            /** ControlMessage ping. */
+            ping?: (ringagent.control.Ping.$Properties|null);
+
+            /** ControlMessage pong. */
+            pong?: (ringagent.control.Pong.$Properties|null);
+
             /** ControlMessage kind. */
-            kind?: ("alive"|"record"|"recordRequest"|"coordinator"|"stages"|"leave"|"load"|"unload"|"reply"|"generate"|"cancel"|"token"|"finished"|"refused");
+            kind?: ("alive"|"record"|"recordRequest"|"coordinator"|"stages"|"leave"|"load"|"unload"|"reply"|"generate"|"cancel"|"token"|"finished"|"refused"|"ping"|"pong");
 
             /**
              * Encodes the specified ControlMessage message. Does not implicitly {@link ringagent.control.ControlMessage.verify|verify} messages.
@@ -2400,8 +2508,14 @@ export namespace ringagent {
                 /** ControlMessage refused */
                 refused?: (ringagent.control.Refused.$Properties|null);
 
+                /** ControlMessage ping */
+                ping?: (ringagent.control.Ping.$Properties|null);
+
+                /** ControlMessage pong */
+                pong?: (ringagent.control.Pong.$Properties|null);
+
                 /** ControlMessage kind */
-                kind?: ("alive"|"record"|"recordRequest"|"coordinator"|"stages"|"leave"|"load"|"unload"|"reply"|"generate"|"cancel"|"token"|"finished"|"refused");
+                kind?: ("alive"|"record"|"recordRequest"|"coordinator"|"stages"|"leave"|"load"|"unload"|"reply"|"generate"|"cancel"|"token"|"finished"|"refused"|"ping"|"pong");
 
                 /** Unknown fields preserved while decoding when enabled */
                 $unknowns?: Uint8Array[];
@@ -2423,9 +2537,11 @@ export namespace ringagent {
               token?: ringagent.control.Token.$Shape|null;
               finished?: ringagent.control.Finished.$Shape|null;
               refused?: ringagent.control.Refused.$Shape|null;
+              ping?: ringagent.control.Ping.$Shape|null;
+              pong?: ringagent.control.Pong.$Shape|null;
               $unknowns?: Uint8Array[];
             } & (
-              ({ kind?: undefined; alive?: null; record?: null; recordRequest?: null; coordinator?: null; stages?: null; leave?: null; load?: null; unload?: null; reply?: null; generate?: null; cancel?: null; token?: null; finished?: null; refused?: null }|{ kind?: "alive"; alive: ringagent.control.Alive.$Shape; record?: null; recordRequest?: null; coordinator?: null; stages?: null; leave?: null; load?: null; unload?: null; reply?: null; generate?: null; cancel?: null; token?: null; finished?: null; refused?: null }|{ kind?: "record"; alive?: null; record: ringagent.gossip.NodeRecord.$Shape; recordRequest?: null; coordinator?: null; stages?: null; leave?: null; load?: null; unload?: null; reply?: null; generate?: null; cancel?: null; token?: null; finished?: null; refused?: null }|{ kind?: "recordRequest"; alive?: null; record?: null; recordRequest: ringagent.control.RecordRequest.$Shape; coordinator?: null; stages?: null; leave?: null; load?: null; unload?: null; reply?: null; generate?: null; cancel?: null; token?: null; finished?: null; refused?: null }|{ kind?: "coordinator"; alive?: null; record?: null; recordRequest?: null; coordinator: ringagent.control.Coordinator.$Shape; stages?: null; leave?: null; load?: null; unload?: null; reply?: null; generate?: null; cancel?: null; token?: null; finished?: null; refused?: null }|{ kind?: "stages"; alive?: null; record?: null; recordRequest?: null; coordinator?: null; stages: ringagent.control.Stages.$Shape; leave?: null; load?: null; unload?: null; reply?: null; generate?: null; cancel?: null; token?: null; finished?: null; refused?: null }|{ kind?: "leave"; alive?: null; record?: null; recordRequest?: null; coordinator?: null; stages?: null; leave: ringagent.control.Leave.$Shape; load?: null; unload?: null; reply?: null; generate?: null; cancel?: null; token?: null; finished?: null; refused?: null }|{ kind?: "load"; alive?: null; record?: null; recordRequest?: null; coordinator?: null; stages?: null; leave?: null; load: ringagent.control.Load.$Shape; unload?: null; reply?: null; generate?: null; cancel?: null; token?: null; finished?: null; refused?: null }|{ kind?: "unload"; alive?: null; record?: null; recordRequest?: null; coordinator?: null; stages?: null; leave?: null; load?: null; unload: ringagent.control.Unload.$Shape; reply?: null; generate?: null; cancel?: null; token?: null; finished?: null; refused?: null }|{ kind?: "reply"; alive?: null; record?: null; recordRequest?: null; coordinator?: null; stages?: null; leave?: null; load?: null; unload?: null; reply: ringagent.control.Reply.$Shape; generate?: null; cancel?: null; token?: null; finished?: null; refused?: null }|{ kind?: "generate"; alive?: null; record?: null; recordRequest?: null; coordinator?: null; stages?: null; leave?: null; load?: null; unload?: null; reply?: null; generate: ringagent.control.Generate.$Shape; cancel?: null; token?: null; finished?: null; refused?: null }|{ kind?: "cancel"; alive?: null; record?: null; recordRequest?: null; coordinator?: null; stages?: null; leave?: null; load?: null; unload?: null; reply?: null; generate?: null; cancel: ringagent.control.Cancel.$Shape; token?: null; finished?: null; refused?: null }|{ kind?: "token"; alive?: null; record?: null; recordRequest?: null; coordinator?: null; stages?: null; leave?: null; load?: null; unload?: null; reply?: null; generate?: null; cancel?: null; token: ringagent.control.Token.$Shape; finished?: null; refused?: null }|{ kind?: "finished"; alive?: null; record?: null; recordRequest?: null; coordinator?: null; stages?: null; leave?: null; load?: null; unload?: null; reply?: null; generate?: null; cancel?: null; token?: null; finished: ringagent.control.Finished.$Shape; refused?: null }|{ kind?: "refused"; alive?: null; record?: null; recordRequest?: null; coordinator?: null; stages?: null; leave?: null; load?: null; unload?: null; reply?: null; generate?: null; cancel?: null; token?: null; finished?: null; refused: ringagent.control.Refused.$Shape })
+              ({ kind?: undefined; alive?: null; record?: null; recordRequest?: null; coordinator?: null; stages?: null; leave?: null; load?: null; unload?: null; reply?: null; generate?: null; cancel?: null; token?: null; finished?: null; refused?: null; ping?: null; pong?: null }|{ kind?: "alive"; alive: ringagent.control.Alive.$Shape; record?: null; recordRequest?: null; coordinator?: null; stages?: null; leave?: null; load?: null; unload?: null; reply?: null; generate?: null; cancel?: null; token?: null; finished?: null; refused?: null; ping?: null; pong?: null }|{ kind?: "record"; alive?: null; record: ringagent.gossip.NodeRecord.$Shape; recordRequest?: null; coordinator?: null; stages?: null; leave?: null; load?: null; unload?: null; reply?: null; generate?: null; cancel?: null; token?: null; finished?: null; refused?: null; ping?: null; pong?: null }|{ kind?: "recordRequest"; alive?: null; record?: null; recordRequest: ringagent.control.RecordRequest.$Shape; coordinator?: null; stages?: null; leave?: null; load?: null; unload?: null; reply?: null; generate?: null; cancel?: null; token?: null; finished?: null; refused?: null; ping?: null; pong?: null }|{ kind?: "coordinator"; alive?: null; record?: null; recordRequest?: null; coordinator: ringagent.control.Coordinator.$Shape; stages?: null; leave?: null; load?: null; unload?: null; reply?: null; generate?: null; cancel?: null; token?: null; finished?: null; refused?: null; ping?: null; pong?: null }|{ kind?: "stages"; alive?: null; record?: null; recordRequest?: null; coordinator?: null; stages: ringagent.control.Stages.$Shape; leave?: null; load?: null; unload?: null; reply?: null; generate?: null; cancel?: null; token?: null; finished?: null; refused?: null; ping?: null; pong?: null }|{ kind?: "leave"; alive?: null; record?: null; recordRequest?: null; coordinator?: null; stages?: null; leave: ringagent.control.Leave.$Shape; load?: null; unload?: null; reply?: null; generate?: null; cancel?: null; token?: null; finished?: null; refused?: null; ping?: null; pong?: null }|{ kind?: "load"; alive?: null; record?: null; recordRequest?: null; coordinator?: null; stages?: null; leave?: null; load: ringagent.control.Load.$Shape; unload?: null; reply?: null; generate?: null; cancel?: null; token?: null; finished?: null; refused?: null; ping?: null; pong?: null }|{ kind?: "unload"; alive?: null; record?: null; recordRequest?: null; coordinator?: null; stages?: null; leave?: null; load?: null; unload: ringagent.control.Unload.$Shape; reply?: null; generate?: null; cancel?: null; token?: null; finished?: null; refused?: null; ping?: null; pong?: null }|{ kind?: "reply"; alive?: null; record?: null; recordRequest?: null; coordinator?: null; stages?: null; leave?: null; load?: null; unload?: null; reply: ringagent.control.Reply.$Shape; generate?: null; cancel?: null; token?: null; finished?: null; refused?: null; ping?: null; pong?: null }|{ kind?: "generate"; alive?: null; record?: null; recordRequest?: null; coordinator?: null; stages?: null; leave?: null; load?: null; unload?: null; reply?: null; generate: ringagent.control.Generate.$Shape; cancel?: null; token?: null; finished?: null; refused?: null; ping?: null; pong?: null }|{ kind?: "cancel"; alive?: null; record?: null; recordRequest?: null; coordinator?: null; stages?: null; leave?: null; load?: null; unload?: null; reply?: null; generate?: null; cancel: ringagent.control.Cancel.$Shape; token?: null; finished?: null; refused?: null; ping?: null; pong?: null }|{ kind?: "token"; alive?: null; record?: null; recordRequest?: null; coordinator?: null; stages?: null; leave?: null; load?: null; unload?: null; reply?: null; generate?: null; cancel?: null; token: ringagent.control.Token.$Shape; finished?: null; refused?: null; ping?: null; pong?: null }|{ kind?: "finished"; alive?: null; record?: null; recordRequest?: null; coordinator?: null; stages?: null; leave?: null; load?: null; unload?: null; reply?: null; generate?: null; cancel?: null; token?: null; finished: ringagent.control.Finished.$Shape; refused?: null; ping?: null; pong?: null }|{ kind?: "refused"; alive?: null; record?: null; recordRequest?: null; coordinator?: null; stages?: null; leave?: null; load?: null; unload?: null; reply?: null; generate?: null; cancel?: null; token?: null; finished?: null; refused: ringagent.control.Refused.$Shape; ping?: null; pong?: null }|{ kind?: "ping"; alive?: null; record?: null; recordRequest?: null; coordinator?: null; stages?: null; leave?: null; load?: null; unload?: null; reply?: null; generate?: null; cancel?: null; token?: null; finished?: null; refused?: null; ping: ringagent.control.Ping.$Shape; pong?: null }|{ kind?: "pong"; alive?: null; record?: null; recordRequest?: null; coordinator?: null; stages?: null; leave?: null; load?: null; unload?: null; reply?: null; generate?: null; cancel?: null; token?: null; finished?: null; refused?: null; ping?: null; pong: ringagent.control.Pong.$Shape })
             );
         }
     }

@@ -3531,6 +3531,138 @@ export const ringagent = $root.ringagent = (() => {
             return Refused;
         })();
 
+        control.Ping = (function() {
+
+            const Ping = function (properties) {
+                if (properties)
+                    for (let keys = $Object.keys(properties), i = 0; i < keys.length; ++i)
+                        if (properties[keys[i]] != null && keys[i] !== "__proto__")
+                            this[keys[i]] = properties[keys[i]];
+            };
+
+            Ping.encode = function (message, writer, _depth) {
+                if (!writer)
+                    writer = $Writer.create();
+                if (_depth === $undefined)
+                    _depth = 0;
+                if (_depth > $util.recursionLimit)
+                    throw $Error("max depth exceeded");
+                if (message.$unknowns != null && $Object.hasOwnProperty.call(message, "$unknowns"))
+                    for (let i = 0; i < message.$unknowns.length; ++i)
+                        writer.raw(message.$unknowns[i]);
+                return writer;
+            };
+
+            Ping.decode = function (reader, length, _end, _depth, _target) {
+                if (!(reader instanceof $Reader))
+                    reader = $Reader.create(reader);
+                if (_depth === $undefined)
+                    _depth = 0;
+                if (_depth > $Reader.recursionLimit)
+                    throw $Error("max depth exceeded");
+                let end, message;
+                if (length === $undefined)
+                    end = reader.len;
+                else {
+                    end = reader.pos + length;
+                    if (end > reader.len)
+                        throw $RangeError("index out of range");
+                    length = reader.len;
+                    reader.len = end;
+                }
+                message = _target || new $root.ringagent.control.Ping();
+                while (reader.pos < end) {
+                    let start = reader.pos;
+                    let tag = reader.tag();
+                    if (tag === _end) {
+                        _end = $undefined;
+                        break;
+                    }
+                    reader.skipType(tag & 7, _depth, tag);
+                    if (!reader.discardUnknown) {
+                        $util.makeProp(message, "$unknowns", false);
+                        (message.$unknowns || (message.$unknowns = [])).push(reader.raw(start, reader.pos));
+                    }
+                }
+                if (length !== $undefined) {
+                    if (reader.pos !== end)
+                        throw $RangeError("index out of range");
+                    reader.len = length;
+                }
+                if (_end !== $undefined)
+                    throw $Error("missing end group");
+                return message;
+            };
+
+            return Ping;
+        })();
+
+        control.Pong = (function() {
+
+            const Pong = function (properties) {
+                if (properties)
+                    for (let keys = $Object.keys(properties), i = 0; i < keys.length; ++i)
+                        if (properties[keys[i]] != null && keys[i] !== "__proto__")
+                            this[keys[i]] = properties[keys[i]];
+            };
+
+            Pong.encode = function (message, writer, _depth) {
+                if (!writer)
+                    writer = $Writer.create();
+                if (_depth === $undefined)
+                    _depth = 0;
+                if (_depth > $util.recursionLimit)
+                    throw $Error("max depth exceeded");
+                if (message.$unknowns != null && $Object.hasOwnProperty.call(message, "$unknowns"))
+                    for (let i = 0; i < message.$unknowns.length; ++i)
+                        writer.raw(message.$unknowns[i]);
+                return writer;
+            };
+
+            Pong.decode = function (reader, length, _end, _depth, _target) {
+                if (!(reader instanceof $Reader))
+                    reader = $Reader.create(reader);
+                if (_depth === $undefined)
+                    _depth = 0;
+                if (_depth > $Reader.recursionLimit)
+                    throw $Error("max depth exceeded");
+                let end, message;
+                if (length === $undefined)
+                    end = reader.len;
+                else {
+                    end = reader.pos + length;
+                    if (end > reader.len)
+                        throw $RangeError("index out of range");
+                    length = reader.len;
+                    reader.len = end;
+                }
+                message = _target || new $root.ringagent.control.Pong();
+                while (reader.pos < end) {
+                    let start = reader.pos;
+                    let tag = reader.tag();
+                    if (tag === _end) {
+                        _end = $undefined;
+                        break;
+                    }
+                    reader.skipType(tag & 7, _depth, tag);
+                    if (!reader.discardUnknown) {
+                        $util.makeProp(message, "$unknowns", false);
+                        (message.$unknowns || (message.$unknowns = [])).push(reader.raw(start, reader.pos));
+                    }
+                }
+                if (length !== $undefined) {
+                    if (reader.pos !== end)
+                        throw $RangeError("index out of range");
+                    reader.len = length;
+                }
+                if (_end !== $undefined)
+                    throw $Error("missing end group");
+                return message;
+            };
+
+            return Pong;
+        })();
+
         control.ControlMessage = (function() {
 
             const ControlMessage = function (properties) {
@@ -3554,11 +3686,13 @@ export const ringagent = $root.ringagent = (() => {
             ControlMessage.prototype.token = null;
             ControlMessage.prototype.finished = null;
             ControlMessage.prototype.refused = null;
+            ControlMessage.prototype.ping = null;
+            ControlMessage.prototype.pong = null;
 
             let $oneOfFields;
 
             $Object.defineProperty(ControlMessage.prototype, "kind", {
-                get: $util.oneOfGetter($oneOfFields = ["alive", "record", "recordRequest", "coordinator", "stages", "leave", "load", "unload", "reply", "generate", "cancel", "token", "finished", "refused"]),
+                get: $util.oneOfGetter($oneOfFields = ["alive", "record", "recordRequest", "coordinator", "stages", "leave", "load", "unload", "reply", "generate", "cancel", "token", "finished", "refused", "ping", "pong"]),
                 set: $util.oneOfSetter($oneOfFields)
             });
 
@@ -3597,6 +3731,10 @@ export const ringagent = $root.ringagent = (() => {
                     $root.ringagent.control.Finished.encode(message.finished, writer.uint32(106).fork(), _depth + 1).ldelim();
                 if (message.refused != null && $Object.hasOwnProperty.call(message, "refused"))
                     $root.ringagent.control.Refused.encode(message.refused, writer.uint32(114).fork(), _depth + 1).ldelim();
+                if (message.ping != null && $Object.hasOwnProperty.call(message, "ping"))
+                    $root.ringagent.control.Ping.encode(message.ping, writer.uint32(122).fork(), _depth + 1).ldelim();
+                if (message.pong != null && $Object.hasOwnProperty.call(message, "pong"))
+                    $root.ringagent.control.Pong.encode(message.pong, writer.uint32(130).fork(), _depth + 1).ldelim();
                 if (message.$unknowns != null && $Object.hasOwnProperty.call(message, "$unknowns"))
                     for (let i = 0; i < message.$unknowns.length; ++i)
                         writer.raw(message.$unknowns[i]);
@@ -3726,6 +3864,20 @@ export const ringagent = $root.ringagent = (() => {
                                 break;
                             message.refused = $root.ringagent.control.Refused.decode(reader, reader.size(), $undefined, _depth + 1, message.refused);
                             message.kind = "refused";
+                            continue;
+                        }
+                    case 15: {
+                            if (wireType !== 2)
+                                break;
+                            message.ping = $root.ringagent.control.Ping.decode(reader, reader.size(), $undefined, _depth + 1, message.ping);
+                            message.kind = "ping";
+                            continue;
+                        }
+                    case 16: {
+                            if (wireType !== 2)
+                                break;
+                            message.pong = $root.ringagent.control.Pong.decode(reader, reader.size(), $undefined, _depth + 1, message.pong);
+                            message.kind = "pong";
                             continue;
                         }
                     }
