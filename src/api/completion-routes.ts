@@ -42,6 +42,8 @@ export function addCompletionRoutes(app: Hono<ApiEnv>, service: AgentService, op
       events = service.complete(request.task, abort.signal)[Symbol.asyncIterator]();
       if (!request.stream) {
         const whole = await collect(events, head);
+        // The agent's side ends with its last event only when it is told so.
+        await events.return?.();
         abort.dispose();
         return context.json(whole);
       }

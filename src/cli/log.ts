@@ -2,6 +2,7 @@
 import { pino } from 'pino';
 import type { Logger } from 'pino';
 import pretty from 'pino-pretty';
+import { errorCodeOf } from '../core/errors.js';
 import type { Log } from '../ports.js';
 
 export const LOG_LEVELS = ['debug', 'info', 'warn', 'error', 'silent'] as const;
@@ -11,8 +12,9 @@ export type LogLevel = (typeof LOG_LEVELS)[number];
 const STDERR = 2;
 
 export function createLog(level: LogLevel): Log {
-  if (!process.stderr.isTTY) return adapt(pino({ level }, process.stderr));
-  return adapt(pino({ level }, pretty({ colorize: true, translateTime: 'SYS:HH:MM:ss', ignore: 'pid,hostname', singleLine: true, sync: true, destination: STDERR })));
+  const options = { level, serializers: { error: describeError } };
+  if (!process.stderr.isTTY) return adapt(pino(options, process.stderr));
+  return adapt(pino(options, pretty({ colorize: true, translateTime: 'SYS:HH:MM:ss', ignore: 'pid,hostname', singleLine: true, sync: true, destination: STDERR })));
 }
 
 function adapt(logger: Logger): Log {
@@ -23,4 +25,9 @@ function adapt(logger: Logger): Log {
     error: (message, facts) => logger.error(facts ?? {}, message),
     child: (facts) => adapt(logger.child(facts)),
   };
+}
+
+/** Errors are not enumerable: without this a log line says `{}` of them. */
+function describeError(error: unknown): unknown {
+  return error instanceof Error ? `${errorCodeOf(error)}: ${error.message}` : error;
 }
