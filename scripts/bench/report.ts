@@ -32,10 +32,13 @@ export interface BenchResult {
 }
 
 const NONE = '-';
+/** Load average of one minute above which other work disturbs the figures. */
+const BUSY_LOAD = 0.5;
 
 export function reportLines(result: BenchResult): readonly string[] {
   return [
     `${result.model}; ${result.threads} thread(s) a runner on ${result.cores} cores; medians of ${result.rounds} round(s), the spread behind; load ${result.loadAverageAtStart.toFixed(2)} at the start`,
+    ...(result.loadAverageAtStart > BUSY_LOAD ? ['THE MACHINE WAS BUSY with other work at the start: speeds and ratios are not to be trusted, memory is'] : []),
     '', ...align(speedRows(result)),
     '', ...align(memoryRows(result)),
     '', ...align(slotRows(result)),
