@@ -182,10 +182,10 @@ export interface SplitRules {
 export function splitRules(model: ArchitectureFacts): SplitRules {
   const rules = architectureRules(model.architecture);
   const key = (suffix: string): string => `${model.architecture}.${suffix}`;
-  const window = metadataNumber(model.metadata, key('attention.sliding_window')) ?? rules.defaultWindowTokens;
+  const window = count(metadataNumber(model.metadata, key('attention.sliding_window'))) ?? rules.defaultWindowTokens;
   const hasPattern = rules.window !== 'none' && window > 0;
   const patternKey = key('attention.sliding_window_pattern');
-  const period = hasPattern ? Math.max(1, Math.trunc(metadataNumber(model.metadata, patternKey) ?? rules.patternLayers)) : 1;
+  const period = hasPattern ? Math.max(1, count(metadataNumber(model.metadata, patternKey)) ?? rules.patternLayers) : 1;
   const windowTokens = Array.from({ length: model.layers }, (_, layer) => (hasPattern && layer % period < period - 1 ? window : 0));
   return {
     unsplittableReason: unsplittable(model, rules, hasPattern && metadataArray(model.metadata, patternKey) !== null),
@@ -193,6 +193,11 @@ export function splitRules(model: ArchitectureFacts): SplitRules {
     refusedStageLayers: refusedLayers(model, rules),
     windowTokens,
   };
+}
+
+/** A number that can count something; null for anything else. */
+function count(value: number | null): number | null {
+  return value !== null && Number.isSafeInteger(value) && value >= 0 ? value : null;
 }
 
 function leastCommonMultiple(a: number, b: number): number {

@@ -7,6 +7,7 @@ import { basename } from 'node:path';
 import type { ModelShape } from '../core/types.js';
 import type { ArchitectureFacts } from './architectures.js';
 import { LATENT_ATTENTION_KEY, splitRules, unsupportedReason } from './architectures.js';
+import { badGguf } from './gguf-parser.js';
 import type { GgufHeader } from './gguf-reader.js';
 import { shardName } from './gguf-reader.js';
 import { metadataNumber, metadataPerLayer } from './gguf-values.js';
@@ -22,10 +23,11 @@ export function modelNameOf(path: string): string {
 /** Throws RingError `bad_gguf` when the header lacks what a model must have. */
 export function modelShape(header: GgufHeader, name: string): ModelShape {
   const facts = architectureFacts(header);
-  const { architecture, layers, metadata } = facts;
-  const number = (suffix: string): number | null => metadataNumber(metadata, `${architecture}.${suffix}`);
+  const { architecture, layers } = facts;
+  const where = header.files[0]?.path || name;
+  const number = (suffix: string): number | null => countOf(facts, suffix, where);
   const rules = splitRules(facts);
-  const kv = kvElements(facts);
+  const kv = kvElements(facts, where);
   const layerBytes = Array.from({ length: layers }, () => 0);
   // A tied output matrix may be in memory twice.
   let wholeBytes = tiedCopyBytes(header);
@@ -47,8 +49,8 @@ export function modelShape(header: GgufHeader, name: string): ModelShape {
     valueElementsPerToken: kv.values,
     stateBytesPerSlot: Array.from({ length: layers }, () => 0),
     windowTokens: rules.windowTokens,
-    feedForwardSize: Math.max(0, ...(metadataPerLayer(metadata, `${architecture}.feed_forward_length`, layers) ?? [0])),
-    attentionHeads: Math.max(0, ...(metadataPerLayer(metadata, `${architecture}.attention.head_count`, layers) ?? [0])),
+    feedForwardSize: Math.max(0, ...(perLayerCounts(facts, 'feed_forward_length', where) ?? [])),
+    attentionHeads: Math.max(0, ...(perLayerCounts(facts, 'attention.head_count', where) ?? [])),
     expertCount: number('expert_count') ?? 0,
     expertUsed: number('expert_used_count') ?? 0,
     cutPeriod: rules.cutPeriod,
@@ -59,23 +61,41 @@ export function modelShape(header: GgufHeader, name: string): ModelShape {
   };
 }
 
+/** Anything that counts something in a model is below this: a header that says more is damaged or hostile. */
+const MAX_COUNT = 2 ** 32;
+
+function countOf(facts: ArchitectureFacts, suffix: string, where: string): number | null {
+  const key = `${facts.architecture}.${suffix}`;
+  const value = metadataNumber(facts.metadata, key);
+  if (value !== null) checkCount(value, key, where);
+  return value;
+}
+
+function perLayerCounts(facts: ArchitectureFacts, suffix: string, where: string): number[] | null {
+  const key = `${facts.architecture}.${suffix}`;
+  const values = metadataPerLayer(facts.metadata, key, facts.layers);
+  for (const value of values ?? []) checkCount(value, key, where);
+  return values;
+}
+
+function checkCount(value: number, key: string, where: string): void {
+  if (!Number.isInteger(value) || value < 0 || value > MAX_COUNT) throw badGguf(where, `${key} is ${value}, which is no sensible count`);
+}
+
 /** KV elements per token and layer, as libllama stores them. */
-function kvElements(facts: ArchitectureFacts): { keys: number[]; values: number[] } {
-  const { architecture, layers, metadata } = facts;
-  const number = (suffix: string): number | null => metadataNumber(metadata, `${architecture}.${suffix}`);
-  const zeros = Array.from({ length: layers }, () => 0);
-  const heads = metadataPerLayer(metadata, `${architecture}.attention.head_count`, layers) ?? zeros;
-  const kvHeads = metadataPerLayer(metadata, `${architecture}.attention.head_count_kv`, layers) ?? heads;
-  const perHead = (number('embedding_length') ?? 0) / Math.max(1, ...heads);
-  const keyLength = number('attention.key_length') ?? perHead;
-  const valueLength = number('attention.value_length') ?? perHead;
-  const window = number('attention.sliding_window') ?? 0;
-  const keyWindow = window > 0 ? number('attention.key_length_swa') : null;
-  const valueWindow = window > 0 ? number('attention.value_length_swa') : null;
+function kvElements(facts: ArchitectureFacts, where: string): { keys: number[]; values: number[] } {
+  const { layers } = facts;
+  const number = (suffix: string): number => countOf(facts, suffix, where) ?? 0;
+  const heads = perLayerCounts(facts, 'attention.head_count', where) ?? Array.from({ length: layers }, () => 0);
+  const kvHeads = perLayerCounts(facts, 'attention.head_count_kv', where) ?? heads;
+  const perHead = Math.floor(number('embedding_length') / Math.max(1, ...heads));
+  const windowed = number('attention.sliding_window') > 0;
+  const keyLength = Math.max(number('attention.key_length') || perHead, windowed ? number('attention.key_length_swa') : 0);
+  const valueLength = Math.max(number('attention.value_length') || perHead, windowed ? number('attention.value_length_swa') : 0);
   // With multi-head latent attention the values are a view into the keys: only keys are stored.
-  const latent = (number(LATENT_ATTENTION_KEY) ?? 0) > 0 && (number('attention.value_length_mla') ?? 0) > 0;
+  const latent = number(LATENT_ATTENTION_KEY) > 0 && number('attention.value_length_mla') > 0;
   return {
-    keys: kvHeads.map((count) => count * Math.max(keyLength, keyWindow ?? 0)),
-    values: kvHeads.map((count) => (latent ? 0 : count * Math.max(valueLength, valueWindow ?? 0))),
+    keys: kvHeads.map((count) => count * keyLength),
+    values: kvHeads.map((count) => (latent ? 0 : count * valueLength)),
   };
 }
