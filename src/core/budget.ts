@@ -47,7 +47,10 @@ export function nodeBudgets(
     if (machine.agents > 1) {
       notes.push({ nodeId: node.nodeId, text: `${countText(machine.agents, 'agent')} share this machine's memory; each gets one part` });
     }
-    budgets.push({ ...budgetOf(node, primary.backend, machine), nodeId: node.nodeId, backends: primary.allowed, weightScale: node.settings?.weightScale ?? 1 });
+    const budget = budgetOf(node, primary.backend, machine);
+    // Whole bytes, whatever a record said: shares are computed with integers.
+    const budgetBytes = Math.max(0, Math.floor(Math.min(budget.budgetBytes, Number.MAX_SAFE_INTEGER)));
+    budgets.push({ spillAboveBytes: budget.spillAboveBytes, budgetBytes, nodeId: node.nodeId, backends: primary.allowed, weightScale: node.settings?.weightScale ?? 1 });
   }
   return { kind: 'budgets', budgets, notes };
 }

@@ -31,7 +31,7 @@ function layWhole(problem: LayerProblem, reason: string): LayerResult {
   const whole = { start: 0, end: shape.layers };
   const pinned = problem.candidates.find((candidate) => candidate.pin !== null);
   const byBudget = best(pinned === undefined ? problem.candidates : [pinned], 'budgetBytes');
-  const chosen = byBudget.find((candidate) => verdictOn(problem, candidate, whole) === 'fits');
+  const chosen = byBudget.find((candidate) => verdictOn(problem, candidate, 0, shape.layers) === 'fits');
   if (chosen === undefined) {
     const largest = byBudget[0];
     if (largest === undefined) return doesNotFit(problem, 0);
@@ -193,9 +193,9 @@ function fitWanted(problem: LayerProblem, wish: Wish): readonly LayerRange[] | n
       cuts: wish.cuts,
       wanted,
       useAll: wish.useAll,
-      verdict: (node, range) => {
+      verdict: (node, start, end) => {
         const candidate = candidates[node];
-        return candidate === undefined ? 'exceeds' : verdictOn(problem, candidate, range);
+        return candidate === undefined ? 'exceeds' : verdictOn(problem, candidate, start, end);
       },
     });
   if (!wish.useAll && used.length < wish.candidates.length) {

@@ -7,7 +7,7 @@
 import type { NodeBudget } from './budget.js';
 import type { ErrorCode } from './errors.js';
 import { layerCapacity } from './apportion.js';
-import { stageBytes, stagePositionOf } from './memory-model.js';
+import { stageBytes, stagePositionOf, stageTotalBytes } from './memory-model.js';
 import type { MemoryTable } from './memory-model.js';
 import { bytesText } from './quantities.js';
 import type { StageVerdict } from './tiling.js';
@@ -25,6 +25,8 @@ export interface Candidate {
 export interface LayerProblem {
   readonly shape: ModelShape;
   readonly table: MemoryTable;
+  /** Numbers of layers in `shape.refusedStageLayers`. */
+  readonly refusedSizes: ReadonlySet<number>;
   /** In ring order. */
   readonly candidates: readonly Candidate[];
   readonly policy: PlacementPolicy;
@@ -60,19 +62,21 @@ export function isEmpty(range: LayerRange): boolean {
 
 /** Bytes of the range on this node. */
 export function bytesOn(problem: LayerProblem, candidate: Candidate, range: LayerRange): number {
-  return stageBytes(problem.table, range, candidate.budget.weightScale).total;
+  return stageTotalBytes(problem.table, range.start, range.end, candidate.budget.weightScale);
 }
 
-export function verdictOn(problem: LayerProblem, candidate: Candidate, range: LayerRange): StageVerdict {
-  if (bytesOn(problem, candidate, range) > candidate.budget.budgetBytes) return 'exceeds';
-  return refusedReason(problem.shape, range) === null ? 'fits' : 'refused';
+/** On layers `[start, end)`. The whole model is never a refused size. */
+export function verdictOn(problem: LayerProblem, candidate: Candidate, start: number, end: number): StageVerdict {
+  const bytes = stageTotalBytes(problem.table, start, end, candidate.budget.weightScale);
+  if (bytes > candidate.budget.budgetBytes) return 'exceeds';
+  const isWhole = start === 0 && end === problem.shape.layers;
+  return !isWhole && problem.refusedSizes.has(end - start) ? 'refused' : 'fits';
 }
 
 /** Why a stage may not have this many layers; the whole model always may. */
 export function refusedReason(shape: ModelShape, range: LayerRange): string | null {
   if (stagePositionOf(range, shape.layers) === 'whole') return null;
-  const layers = range.end - range.start;
-  return shape.refusedStageLayers.find((refused) => refused.layers === layers)?.reason ?? null;
+  return shape.refusedStageLayers.find((refused) => refused.layers === range.end - range.start)?.reason ?? null;
 }
 
 /** Boundaries where the model may be cut within `range`, its ends included. */

@@ -67,18 +67,29 @@ export interface MemoryTable {
 export type MemoryModel = (shape: ModelShape, options: StageMemoryOptions) => MemoryTable;
 
 export function stagePositionOf(range: LayerRange, layers: number): StagePosition {
-  if (range.start === 0) return range.end === layers ? 'whole' : 'head';
-  return range.end === layers ? 'tail' : 'middle';
+  return positionOf(range.start, range.end, layers);
+}
+
+function positionOf(start: number, end: number, layers: number): StagePosition {
+  if (start === 0) return end === layers ? 'whole' : 'head';
+  return end === layers ? 'tail' : 'middle';
 }
 
 /** Bytes of the range on a node whose weights are `weightScale` times the stored ones. */
 export function stageBytes(table: MemoryTable, range: LayerRange, weightScale = 1): StageBytes {
   const position = stagePositionOf(range, table.layers);
-  const between = (before: readonly number[]): number => (before[range.end] ?? 0) - (before[range.start] ?? 0);
-  const weights = Math.ceil((between(table.weightsBefore) + table.extraWeights[position]) * weightScale);
-  const cache = between(table.cacheBefore);
+  const cache = (table.cacheBefore[range.end] ?? 0) - (table.cacheBefore[range.start] ?? 0);
   const buffers = table.buffers[position] + table.bufferBytesPerLayer * (range.end - range.start);
-  return { weights, cache, buffers, total: weights + cache + buffers };
+  const total = stageTotalBytes(table, range.start, range.end, weightScale);
+  return { weights: total - cache - buffers, cache, buffers, total };
+}
+
+/** `stageBytes(...).total` of layers `[start, end)` without an object: placement asks a million times. */
+export function stageTotalBytes(table: MemoryTable, start: number, end: number, weightScale: number): number {
+  const position = positionOf(start, end, table.layers);
+  const weights = (table.weightsBefore[end] ?? 0) - (table.weightsBefore[start] ?? 0) + table.extraWeights[position];
+  const cache = (table.cacheBefore[end] ?? 0) - (table.cacheBefore[start] ?? 0);
+  return Math.ceil(weights * weightScale) + cache + table.buffers[position] + table.bufferBytesPerLayer * (end - start);
 }
 
 /** Cells that a layer's cache has per sequence; `windowTokens` 0 = full context. */

@@ -24,6 +24,9 @@ export const DEFAULT_CONTEXT_TOKENS = 4096;
 /** Context is halved down to this before slots are. */
 export const MIN_CONTEXT_TOKENS = 512;
 export const DEFAULT_SLOTS = 8;
+/** Limits of what may be asked for: the engine's own number of sequences, and a context that sums stay exact with. */
+export const MAX_SLOTS = 256;
+export const MAX_CONTEXT_TOKENS = 1 << 24;
 /** Nodes in one table. */
 export const MAX_PLACEMENT_NODES = 4096;
 
@@ -34,6 +37,8 @@ export function placeModel(input: PlacementInput, memory: MemoryModel = libllama
   if (shape.unsupportedReason !== null) {
     return impossible('unsupported_architecture', `model ${shape.name} cannot run here: ${shape.unsupportedReason}`, excluded);
   }
+  const wrong = requestProblem(input);
+  if (wrong !== null) return impossible('bad_request', wrong, excluded);
   const nodes = input.ordered ? input.nodes : [...input.nodes].sort((a, b) => (a.nodeId < b.nodeId ? -1 : 1));
   if (nodes.length === 0) return impossible('no_placement', 'no node can take part: the cluster has none that is alive and usable', excluded);
   const labels = nodeLabels(nodes);
@@ -54,24 +59,49 @@ export function placeModel(input: PlacementInput, memory: MemoryModel = libllama
 function placeCandidates(
   input: PlacementInput, memory: MemoryModel, candidates: readonly Candidate[], notes: readonly PlanNote[],
 ): PlacementResult {
-  const sizes = contextLadder(input);
-  let failure: Extract<LayerResult, { kind: 'failed' }> | null = null;
-  for (const size of sizes) {
-    const table = memory(input.shape, { ...size, keyType: input.keyType, valueType: input.valueType });
+  const { shape, request } = input;
+  const refusedSizes = new Set(shape.refusedStageLayers.map((refused) => refused.layers));
+  const lay = (size: ContextSize): SizedResult => {
+    const table = memory(shape, { ...size, keyType: input.keyType, valueType: input.valueType });
     const problem: LayerProblem = {
-      shape: input.shape, table, candidates, policy: input.request.policy, nodes: input.request.nodes, ordered: input.ordered,
+      shape, table, candidates, refusedSizes, policy: request.policy, nodes: request.nodes, ordered: input.ordered,
     };
-    const result = input.request.policy === 'manual' ? layManually(problem) : layByWeight(problem);
-    if (result.kind === 'laid') {
-      const shrunk = shrinkNotes(sizes[0] ?? size, size);
-      const all = [...notes, ...shrunk, ...result.notes, ...leftOutNotes(problem, result.placed)];
-      return { kind: 'plan', plan: planOf(input, table, size, result.placed, all) };
+    return { size, problem, result: request.policy === 'manual' ? layManually(problem) : layByWeight(problem) };
+  };
+  const ladder = contextLadder(input);
+  const wanted = ladder[0];
+  const least = ladder.at(-1);
+  assert(wanted !== undefined && least !== undefined, 'the ladder has at least one step');
+  let found = lay(wanted);
+  // What fails with the least fails with everything between: two tries decide that nothing fits.
+  if (found.result.kind === 'failed' && found.result.memory && ladder.length > 1) {
+    const last = lay(least);
+    found = last;
+    for (const size of last.result.kind === 'laid' ? ladder.slice(1, -1) : []) {
+      const between = lay(size);
+      if (between.result.kind === 'failed') continue;
+      found = between;
+      break;
     }
-    failure = result;
-    if (!result.memory) break;
   }
-  assert(failure !== null, 'the ladder has at least one step');
-  return impossible(failure.code, failure.message, notes);
+  const { size, problem, result } = found;
+  if (result.kind === 'failed') return impossible(result.code, result.message, notes);
+  const all = [...notes, ...contextNotes(shape, wanted, size), ...result.notes, ...leftOutNotes(problem, result.placed)];
+  return { kind: 'plan', plan: planOf(input, problem.table, size, result.placed, all) };
+}
+
+interface SizedResult {
+  readonly size: ContextSize;
+  readonly problem: LayerProblem;
+  readonly result: LayerResult;
+}
+
+function requestProblem({ request }: PlacementInput): string | null {
+  const bounds = [['context', request.contextTokens, MAX_CONTEXT_TOKENS], ['slots', request.slots, MAX_SLOTS]] as const;
+  for (const [what, value, most] of bounds) {
+    if (value !== null && !(Number.isInteger(value) && value >= 1 && value <= most)) return `${what} must be a whole number from 1 to ${most}, not ${value}`;
+  }
+  return null;
 }
 
 interface ContextSize {
@@ -99,8 +129,11 @@ function contextLadder(input: PlacementInput): readonly ContextSize[] {
   return ladder;
 }
 
-function shrinkNotes(wanted: ContextSize, used: ContextSize): readonly PlanNote[] {
+function contextNotes(shape: ModelShape, wanted: ContextSize, used: ContextSize): readonly PlanNote[] {
   const notes: PlanNote[] = [];
+  if (shape.trainedContext > 0 && used.contextTokens > shape.trainedContext) {
+    notes.push({ nodeId: null, text: `context of ${used.contextTokens} tokens is beyond the ${shape.trainedContext} that the model was trained for` });
+  }
   if (used.contextTokens < wanted.contextTokens) {
     notes.push({ nodeId: null, text: `context shrunk from ${wanted.contextTokens} to ${used.contextTokens} tokens per slot: more does not fit` });
   }
@@ -169,22 +202,27 @@ interface SpeedWeights {
   readonly notes: readonly PlanNote[];
 }
 
-/** Measured speed as integers; a node that was not measured counts as the slowest one that was. */
-function speedWeights(nodes: readonly PlacementNode[]): SpeedWeights {
-  const measured = nodes.flatMap(({ capabilities }) => (capabilities.gflops === null ? [] : [capabilities.gflops]));
-  const slowest = measured.length === 0 ? 1 : Math.min(...measured);
-  const weights = nodes.map(({ capabilities }) => Math.round(Math.max(capabilities.gflops ?? slowest, 1) * SPEED_STEPS));
-  const notes = nodes.map(({ nodeId, capabilities }): PlanNote => ({
-    nodeId,
-    text: capabilities.gflops === null
-      ? `speed not measured: counted as ${Math.max(slowest, 1).toFixed(1)} GFLOP/s, like the slowest node that was`
-      : `speed ${capabilities.gflops.toFixed(1)} GFLOP/s`,
-  }));
-  return { weights, notes };
-}
-
 /** Steps of 0.001 GFLOP/s: weights are integers, so that their sum has no order. */
 const SPEED_STEPS = 1000;
+/** A figure above this is a mistake. */
+const MAX_GFLOPS = 1e9;
+
+/** Measured speed as integers; a node that was not measured counts as the slowest one that was. */
+function speedWeights(nodes: readonly PlacementNode[]): SpeedWeights {
+  const speeds = nodes.map(({ capabilities: { gflops } }) => (gflops !== null && gflops >= 0 && gflops <= MAX_GFLOPS ? gflops : null));
+  const slowest = speeds.reduce<number | null>((least, speed) => (speed === null ? least : Math.min(least ?? speed, speed)), null) ?? 1;
+  const weights = speeds.map((speed) => Math.round(Math.max(speed ?? slowest, 1) * SPEED_STEPS));
+  const notes = nodes.map(({ nodeId }, index): PlanNote => {
+    const speed = speeds[index] ?? null;
+    return {
+      nodeId,
+      text: speed === null
+        ? `speed not measured: counted as ${Math.max(slowest, 1).toFixed(1)} GFLOP/s, like the slowest node that was`
+        : `speed ${speed.toFixed(1)} GFLOP/s`,
+    };
+  });
+  return { weights, notes };
+}
 
 /** Hostnames; two nodes of one hostname get the end of their ids too. */
 export function nodeLabels(nodes: readonly { readonly nodeId: NodeId; readonly capabilities: { readonly hostname: string } }[]): ReadonlyMap<NodeId, string> {

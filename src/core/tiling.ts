@@ -17,8 +17,11 @@ export interface TilingProblem {
   readonly wanted: readonly number[];
   /** True: no node may stay empty. */
   readonly useAll: boolean;
-  /** `exceeds` must hold for every wider range that contains one that exceeds; `refused` may come and go. */
-  verdict(node: number, range: LayerRange): StageVerdict;
+  /**
+   * On layers `[start, end)`. `exceeds` must hold for every wider range that contains one that exceeds; `refused` may
+   * come and go.
+   */
+  verdict(node: number, start: number, end: number): StageVerdict;
 }
 
 /** One range per node, empty (`start === end`) for a node that is left out; null when no tiling exists. */
@@ -36,7 +39,7 @@ function asWanted(problem: TilingProblem): readonly LayerRange[] | null {
   for (const [node, count] of problem.wanted.entries()) {
     const end = start + count;
     if (!cuts.has(end) || (count === 0 && problem.useAll)) return null;
-    if (count > 0 && problem.verdict(node, { start, end }) !== 'fits') return null;
+    if (count > 0 && problem.verdict(node, start, end) !== 'fits') return null;
     ranges.push({ start, end });
     start = end;
   }
@@ -49,7 +52,7 @@ function reachesEnd(problem: TilingProblem): boolean {
   let at = 0;
   for (let node = 0; node < problem.wanted.length && at < units; node += 1) {
     const start = problem.cuts[at] ?? 0;
-    while (at < units && problem.verdict(node, { start, end: problem.cuts[at + 1] ?? 0 }) !== 'exceeds') at += 1;
+    while (at < units && problem.verdict(node, start, problem.cuts[at + 1] ?? 0) !== 'exceeds') at += 1;
   }
   return at === units;
 }
@@ -65,14 +68,15 @@ function nearest(problem: TilingProblem, units: number): readonly LayerRange[] |
     const next = new Float64Array(units + 1).fill(Infinity);
     const chosen = new Int32Array(units + 1).fill(-1);
     for (let from = 0; from <= units; from += 1) {
+      const start = problem.cuts[from] ?? 0;
       for (let to = problem.useAll ? from + 1 : from; to <= units; to += 1) {
-        const range = { start: problem.cuts[from] ?? 0, end: problem.cuts[to] ?? 0 };
+        const end = problem.cuts[to] ?? 0;
         if (to > from) {
-          const verdict = problem.verdict(node, range);
+          const verdict = problem.verdict(node, start, end);
           if (verdict === 'exceeds') break;
           if (verdict === 'refused') continue;
         }
-        const cost = (range.end - range.start - wanted) ** 2 + (best[to] ?? Infinity);
+        const cost = (end - start - wanted) ** 2 + (best[to] ?? Infinity);
         if (cost < (next[from] ?? Infinity)) {
           next[from] = cost;
           chosen[from] = to;

@@ -126,11 +126,15 @@ describe('planning time', () => {
   const shape = shapeOf({ layers: 126, layerBytes: 3 * GB, tailBytes: 2 * GB });
   const clusterOf = (count: number, ramBytes: (index: number) => number): PlacementNode[] =>
     Array.from({ length: count }, (_value, index) => nodeOf(`node-${String(index).padStart(4, '0')}`, ramBytes(index)));
+  /** The best of a few: other work on the machine is not the planner's. */
   const millisFor = (nodes: readonly PlacementNode[], of = shape): number => {
-    placeModel(inputOf(of, nodes));
-    const start = performance.now();
-    placeModel(inputOf(of, nodes));
-    return performance.now() - start;
+    let best = Infinity;
+    for (let round = 0; round < 5; round += 1) {
+      const start = performance.now();
+      placeModel(inputOf(of, nodes));
+      best = Math.min(best, performance.now() - start);
+    }
+    return best;
   };
   // Layers that differ and refused sizes force the search; the last cluster has no plan at all.
   const uneven: ModelShape = {

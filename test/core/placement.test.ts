@@ -3,7 +3,7 @@ import { apportion, layerCapacity } from '../../src/core/apportion.js';
 import { nodeBudgets } from '../../src/core/budget.js';
 import { placeModel } from '../../src/core/placement.js';
 import type { NodeSettings, PlacementNode } from '../../src/core/placement-types.js';
-import type { LayerRange } from '../../src/core/types.js';
+import type { Backend, LayerRange } from '../../src/core/types.js';
 import { countsIn, deviceOf, GB, inputOf, nodeOf, notesFor, planIn, refusalIn, shapeOf, weightsOnly } from './placement-cases.js';
 
 const noReserve: NodeSettings = { reserveBytes: 0 };
@@ -262,10 +262,41 @@ describe('context and slots', () => {
     expect(notesFor(small, null)).toHaveLength(2);
   });
 
+  it('beyond the training are obeyed with a note, and nonsense is refused', () => {
+    const shape = shapeOf({ layers: 2, layerBytes: GB });
+    const place = (request: { contextTokens?: number; slots?: number }): ReturnType<typeof placeModel> => placeModel(inputOf(shape, equalNodes(1), { request }));
+    expect(notesFor(planIn(place({ contextTokens: 8192 })), null)).toEqual(['context of 8192 tokens is beyond the 4096 that the model was trained for']);
+    for (const request of [{ contextTokens: 0 }, { contextTokens: 1.5 }, { slots: -1 }, { slots: NaN }, { slots: 257 }]) {
+      expect(refusalIn(place(request)).code).toBe('bad_request');
+    }
+  });
+
   it('stay when they were asked for', () => {
     const shape = shapeOf({ layers: 10, layerBytes: 0.1 * GB, overrides: { keyElementsPerToken: Array(10).fill(4096), valueElementsPerToken: Array(10).fill(4096) } });
     const result = placeModel(inputOf(shape, [nodeOf('a', 3 * GB, { settings: noReserve })], { request: { contextTokens: 4096, slots: 8 } }));
     expect(refusalIn(result).code).toBe('no_placement');
+  });
+});
+
+describe('records that are wrong', () => {
+  it('never throw: fractions, impossible speeds and sizes', () => {
+    const shape = shapeOf({ layers: 10, layerBytes: GB });
+    const nodes = [
+      nodeOf('a', 20 * GB, { capabilities: { gflops: Infinity, ramLimitBytes: 2.3 * GB, ramAvailableBytes: 2.3 * GB + 0.5 } }),
+      nodeOf('b', 1e300, { capabilities: { gflops: NaN } }), nodeOf('c', 20 * GB, { capabilities: { gflops: -5 } }),
+    ];
+    for (const policy of ['ram_balanced', 'throughput'] as const) planIn(placeModel(inputOf(shape, nodes, { request: { policy } })));
+  });
+});
+
+describe('A3: backends come with every plan', () => {
+  it.each(['ram_balanced', 'throughput', 'manual'] as const)('%s', (policy) => {
+    const on = (id: string, backends: Backend[], layers: LayerRange): PlacementNode => nodeOf(id, 20 * GB, { settings: { ...noReserve, layers }, capabilities: { backends } });
+    const nodes = [
+      on('a', ['cpu', 'metal'], { start: 0, end: 4 }), on('b', ['cpu', 'cuda', 'vulkan'], { start: 4, end: 8 }), on('c', ['cpu'], { start: 8, end: 10 }),
+    ];
+    const plan = planIn(placeModel(inputOf(shapeOf({ layers: 10, layerBytes: GB }), nodes, { ordered: true, request: { policy } })));
+    expect(plan.stages.map((stage) => stage.backend)).toEqual(['metal', 'cuda', 'cpu']);
   });
 });
 
