@@ -6,6 +6,7 @@
  */
 import './polyfill.js';
 import type { Connection, PeerInfo, Stream } from '@libp2p/interface';
+import { multiaddr } from '@multiformats/multiaddr';
 import type { Multiaddr } from '@multiformats/multiaddr';
 import type { Libp2p } from 'libp2p';
 import { networkInterfaces } from 'node:os';
@@ -33,6 +34,7 @@ import { describeTensor, fetchHeader, fetchTensorBytes, serveWeights, WEIGHTS_PR
 const SUSPICIOUS_BREAK_OFFS = 2;
 const MAX_BREAK_OFF_HOSTS = 256;
 const STOP_TIMEOUT_MS = 3000;
+const BULK_DIAL_TIMEOUT_MS = 2000;
 
 export interface NetworkOptions {
   readonly identity: Identity;
@@ -100,6 +102,7 @@ class Libp2pNetwork implements Network {
         this.dialer.disconnected(nodeId);
       },
       message: (from, message) => this.events.message(from, message),
+      dial: (address) => this.connect(multiaddr(address), AbortSignal.timeout(BULK_DIAL_TIMEOUT_MS)),
     });
     this.dialer = new Dialer({
       self: this.nodeId,
@@ -155,14 +158,18 @@ class Libp2pNetwork implements Network {
   }
 
   async fetchHeader(from: NodeId, modelDigest: string, signal: AbortSignal): Promise<WeightsHeader> {
-    const connection = this.connection(from);
-    return this.slots.run(from, signal, () => this.named(from, fetchHeader(connection, modelDigest, signal, this.context(connection))));
+    return this.slots.run(from, signal, async () => {
+      const connection = await this.sessions.bulkConnection(from);
+      return this.named(from, fetchHeader(connection, modelDigest, signal, this.context(connection)));
+    });
   }
 
   async fetchTensor(from: NodeId, modelDigest: string, tensorName: string, signal: AbortSignal): Promise<TensorContent> {
     const tensor = { modelDigest, name: tensorName };
-    const connection = this.connection(from);
-    const described = await this.slots.run(from, signal, () => this.named(from, describeTensor(connection, tensor, signal, this.context(connection))));
+    const described = await this.slots.run(from, signal, async () => {
+      const connection = await this.sessions.bulkConnection(from);
+      return this.named(from, describeTensor(connection, tensor, signal, this.context(connection)));
+    });
     return { ...described, read: (offset) => this.readTensor(from, { ...tensor, ...described, offset }, signal) };
   }
 
@@ -184,7 +191,7 @@ class Libp2pNetwork implements Network {
   private async *readTensor(from: NodeId, tensor: Parameters<typeof fetchTensorBytes>[1], signal: AbortSignal): AsyncGenerator<Uint8Array> {
     const release = await this.slots.take(from, signal);
     try {
-      const connection = this.connection(from);
+      const connection = await this.sessions.bulkConnection(from);
       for await (const part of fetchTensorBytes(connection, tensor, signal, this.context(connection))) {
         this.receivedBytes += part.byteLength;
         yield part;
@@ -266,12 +273,17 @@ class Libp2pNetwork implements Network {
       incarnation: options.identity.incarnation,
       nonce: options.identity.nonce,
       addresses: this.addresses(),
+      bulk: false,
     };
   }
 
   private async dial(address: Multiaddr, signal: AbortSignal): Promise<NodeId> {
+    return (await this.connect(address, signal)).remotePeer.toString();
+  }
+
+  private async connect(address: Multiaddr, signal: AbortSignal): Promise<Connection> {
     if (this.node === null) throw new RingError('cancelled', 'the network stops');
-    return (await this.node.dial(address, { signal })).remotePeer.toString();
+    return this.node.dial(address, { signal });
   }
 
   /** True when the address turned out to be our own. */

@@ -10,7 +10,7 @@ import type { ControlMessage } from '../core/messages.js';
 import type { NodeId } from '../core/types.js';
 import type { Clock, Log } from '../ports.js';
 import type { Hello } from '../wire/record-codec.js';
-import { withoutPeerId } from './addresses.js';
+import { dialable, withoutPeerId } from './addresses.js';
 import { CONTROL_PROTOCOL, ControlChannel } from './control-channel.js';
 import { answerHello, HELLO_TIMEOUT_MS, judgeHello, sayHello } from './hello.js';
 import type { Refusals } from './refusals.js';
@@ -23,12 +23,19 @@ const REFUSAL_GRACE_MS = 500;
 const MAX_OFFENCES = 5;
 const SHUT_OUT_MS = 600_000;
 const MAX_OFFENDERS = 256;
+const MAX_BULK_ADDRESSES = 4;
+/** One that we dialled, one that the peer dialled, and room for a change. */
+const MAX_FURTHER_CONNECTIONS = 4;
 
 interface Session {
   readonly nodeId: NodeId;
   readonly hello: Hello;
   readonly connection: Connection;
   readonly channel: ControlChannel;
+  /** The connection for weights that we dialled: under way, or there. */
+  bulk: Promise<Connection> | null;
+  /** All further connections of this peer, whoever dialled them; they end with the session. */
+  readonly further: Set<Connection>;
 }
 
 interface Offender {
@@ -46,12 +53,16 @@ export interface SessionsOptions {
   readonly connected: (nodeId: NodeId, address: string, hello: Hello) => void;
   readonly disconnected: (nodeId: NodeId, reason: string) => void;
   readonly message: (from: NodeId, message: ControlMessage) => void;
+  /** Dials one address of a peer, whether or not there is a connection to it. */
+  readonly dial: (address: string) => Promise<Connection>;
 }
 
 export class Sessions {
   private readonly sessions = new Map<NodeId, Session>();
   /** Peers whose hello is under way on a connection that we dialled. */
   private readonly introducing = new Set<NodeId>();
+  /** Peers to which a connection for weights is being dialled. */
+  private readonly dialingBulk = new Set<NodeId>();
   /** Hellos that were accepted, by connection id. */
   private readonly accepted = new Map<string, Hello>();
   private readonly offenders = new Map<NodeId, Offender>();
@@ -65,6 +76,23 @@ export class Sessions {
 
   connection(nodeId: NodeId): Connection | null {
     return this.sessions.get(nodeId)?.connection ?? null;
+  }
+
+  /**
+   * A connection of its own for weights, so that no message and no activation waits behind them. Falls back to the main
+   * one when it cannot be made. Rejects with `peer_unreachable`.
+   */
+  async bulkConnection(nodeId: NodeId): Promise<Connection> {
+    const session = this.sessions.get(nodeId);
+    if (session === undefined) throw new RingError('peer_unreachable', `the node ${nodeId} is not connected`, { nodeId });
+    session.bulk ??= this.openBulk(session);
+    try {
+      return await session.bulk;
+    } catch (error) {
+      session.bulk = null;
+      this.options.log.debug('no second connection for weights; the first is used', { nodeId, error: errorMessageOf(error) });
+      return session.connection;
+    }
   }
 
   /** Connected, or about to be on a connection that we dialled: not to be dialled again. */
@@ -89,6 +117,7 @@ export class Sessions {
     }
     const nodeId = connection.remotePeer.toString();
     if (connection.direction === 'outbound') {
+      if (this.dialingBulk.has(nodeId)) return;
       if (this.isReached(nodeId)) this.hangUp(connection, 'there is a connection to this peer already');
       else this.introduce(connection, nodeId);
       return;
@@ -105,6 +134,7 @@ export class Sessions {
     const nodeId = connection.remotePeer.toString();
     const session = this.sessions.get(nodeId);
     if (session?.connection.id === connection.id) this.end(session, 'the connection was lost');
+    else if (session?.further.delete(connection) === true) session.bulk = null;
   }
 
   /** Handler of the hello protocol. */
@@ -118,7 +148,11 @@ export class Sessions {
     }
     try {
       const theirs = await answerHello(stream, own, this.options.clock);
-      if (this.judge(theirs, connection, nodeId)) this.accepted.set(connection.id, theirs);
+      if (!this.judge(theirs, connection, nodeId)) return;
+      const session = this.sessions.get(nodeId);
+      if (!theirs.bulk) this.accepted.set(connection.id, theirs);
+      else if (session?.hello.nonce === theirs.nonce) this.addFurther(session, connection, theirs);
+      else this.hangUp(connection, 'a connection for weights without a main one');
     } catch (error) {
       this.offended(nodeId, connection, error);
     }
@@ -127,7 +161,7 @@ export class Sessions {
   /** Handler of the control protocol: the dialler opens it when it has accepted our hello. */
   onControl(stream: Stream, connection: Connection): void {
     const hello = this.accepted.get(connection.id);
-    if (hello === undefined) {
+    if (hello === undefined || hello.bulk) {
       stream.abort(new Error('a hello comes first'));
       return;
     }
@@ -169,6 +203,49 @@ export class Sessions {
     this.accepted.set(connection.id, theirs);
     const stream = await connection.newStream(CONTROL_PROTOCOL, { signal: AbortSignal.timeout(HELLO_TIMEOUT_MS) });
     this.establish(stream, connection, theirs);
+  }
+
+  private async openBulk(session: Session): Promise<Connection> {
+    const { nodeId } = session;
+    // Where we dialled it is where it answers; a peer that called us says where it listens.
+    const addresses = session.connection.direction === 'outbound' ? [addressOf(session.connection)] : dialable(session.hello.addresses);
+    let failure: unknown = new Error('the peer listens nowhere');
+    this.dialingBulk.add(nodeId);
+    try {
+      for (const address of addresses.slice(0, MAX_BULK_ADDRESSES)) {
+        try {
+          return await this.greetBulk(session, await this.options.dial(address));
+        } catch (error) {
+          failure = error;
+        }
+      }
+      throw failure;
+    } finally {
+      this.dialingBulk.delete(nodeId);
+    }
+  }
+
+  private async greetBulk(session: Session, connection: Connection): Promise<Connection> {
+    try {
+      const theirs = await sayHello(connection, { ...this.options.hello(), bulk: true }, this.options.clock);
+      if (this.sessions.get(session.nodeId) !== session || connection.remotePeer.toString() !== session.nodeId || theirs.nonce !== session.hello.nonce) {
+        throw new Error('somebody else answers there now');
+      }
+      this.addFurther(session, connection, theirs);
+      return connection;
+    } catch (error) {
+      this.hangUp(connection, errorMessageOf(error));
+      throw error;
+    }
+  }
+
+  private addFurther(session: Session, connection: Connection, hello: Hello): void {
+    if (session.further.size >= MAX_FURTHER_CONNECTIONS) {
+      this.hangUp(connection, 'too many connections of one peer');
+      return;
+    }
+    this.accepted.set(connection.id, hello);
+    session.further.add(connection);
   }
 
   /** True when the peer may go on. Otherwise its refusal is recorded and the connection will end. */
@@ -222,7 +299,7 @@ export class Sessions {
       message: (message) => this.options.message(nodeId, message),
       closed: (reason) => this.offended(nodeId, connection, reason),
     });
-    this.sessions.set(nodeId, { nodeId, hello, connection, channel });
+    this.sessions.set(nodeId, { nodeId, hello, connection, channel, bulk: null, further: new Set() });
     this.options.refusals.clear(nodeId);
     this.options.connected(nodeId, addressOf(connection), hello);
     channel.start();
@@ -242,6 +319,7 @@ export class Sessions {
     this.sessions.delete(session.nodeId);
     session.channel.close();
     this.hangUp(session.connection, reason);
+    for (const connection of session.further) this.hangUp(connection, reason);
     this.options.disconnected(session.nodeId, reason);
   }
 

@@ -16,6 +16,8 @@ export const WEIGHTS_PROTOCOL = '/ring-agent/weights/1';
 const CONTENT_FRAME_BYTES = 256 * 1024;
 const MAX_FRAME_BYTES = 1024 * 1024;
 const HIGH_WATER_BYTES = 1024 * 1024;
+/** Yamux's initial window, and enough to fill a gigabit of LAN: what is in flight delays control messages on a slow link. */
+const WINDOW_BYTES = 256 * 1024;
 /** No byte for this long ends a transfer; it can be resumed. */
 const IDLE_TIMEOUT_MS = 10_000;
 /** A header's largest part is the vocabulary; hashes of a sharded model add up. */
@@ -195,6 +197,8 @@ async function request(connection: Connection, what: WeightsRequest, signal: Abo
 }
 
 function frame(stream: Stream, context: WeightsContext): FramedStream {
+  // The receiver lets the window grow; here it stays, so that the wire's queue is short for everything else.
+  if ('maxStreamWindowSize' in stream) stream.maxStreamWindowSize = WINDOW_BYTES;
   return new FramedStream(stream, {
     clock: context.clock, maxFrameBytes: MAX_FRAME_BYTES, highWaterBytes: HIGH_WATER_BYTES, what: 'a transfer of weights', onMalformed: context.onMalformed,
   });

@@ -28,6 +28,8 @@ export interface Hello {
   readonly nonce: string;
   /** Where the sender listens, without peer id suffix. */
   readonly addresses: readonly string[];
+  /** A second connection, for weights only. */
+  readonly bulk: boolean;
 }
 
 export function encodeHello(hello: Hello): Uint8Array {
@@ -40,6 +42,7 @@ export function encodeHello(hello: Hello): Uint8Array {
     incarnation: hello.incarnation,
     nonce: hello.nonce,
     addresses: hello.addresses.slice(0, MAX_ADDRESSES),
+    bulk: hello.bulk,
   }).finish();
 }
 
@@ -57,6 +60,7 @@ export function decodeHello(bytes: Uint8Array): Hello {
     incarnation: readUnsigned(message.incarnation, 'hello.incarnation'),
     nonce: readName(message.nonce, 'hello.nonce'),
     addresses: readList(message.addresses, 'hello.addresses', MAX_ADDRESSES, (address) => readName(address, 'hello.addresses')),
+    bulk: message.bulk ?? false,
   };
 }
 

@@ -41,7 +41,7 @@ async function call(stranger: Libp2p, node: TestNode): Promise<Connection> {
 
 async function sayHello(stranger: Libp2p, connection: Connection, nodeId = stranger.peerId.toString()): Promise<void> {
   const stream = await connection.newStream(HELLO_PROTOCOL);
-  const hello = encodeHello({ clusterHash: clusterHash('test'), agentVersion: '0.1.0', protocolMin: 1, protocolMax: 1, nodeId, incarnation: 1, nonce: 'n', addresses: [] });
+  const hello = encodeHello({ clusterHash: clusterHash('test'), agentVersion: '0.1.0', protocolMin: 1, protocolMax: 1, nodeId, incarnation: 1, nonce: 'n', addresses: [], bulk: false });
   const answered = new Promise<void>((resolve) => stream.addEventListener('message', () => resolve()));
   send(stream, hello);
   await answered;

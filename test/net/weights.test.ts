@@ -85,6 +85,18 @@ describe('weights from a peer', () => {
     expect(await readAll(content, data.byteLength)).toHaveLength(0);
     expect(b.network.weightBytesReceived()).toBe(data.byteLength + data.byteLength - offset);
     expect(a.network.weightBytesReceived()).toBe(0);
+    // On a connection of their own.
+    expect(b.logLines.filter((line) => line.includes('no second connection'))).toEqual([]);
+    expect(a.network.peers()).toEqual([b.id]);
+  });
+
+  it('go both ways at once between two peers', async () => {
+    const data = pattern(4 * MEBIBYTE);
+    const [a, b] = await connectedPair({ weights: new MemoryWeights({ x: data }) }, { weights: new MemoryWeights({ x: data }) });
+    const fetched = await Promise.all([[a, b] as const, [b, a] as const].map(async ([to, from]) => readAll(await to.network.fetchTensor(from.id, MODEL, 'x', forever), 0)));
+    expect(fetched.map((bytes) => sha256(bytes))).toEqual([sha256(data), sha256(data)]);
+    expect([...a.logLines, ...b.logLines].filter((line) => line.includes('no second connection'))).toEqual([]);
+    expect([a.disconnected, b.disconnected]).toEqual([[], []]);
   });
 
   it('include the header of every file', async () => {

@@ -24,13 +24,17 @@ function codeOf(call: () => unknown): string {
 describe('the hello', () => {
   const hello = {
     clusterHash: DIGEST, agentVersion: '0.1.0', protocolMin: 1, protocolMax: 2, nodeId: '12D3', incarnation: 5, nonce: 'abc',
-    addresses: ['/ip4/10.0.0.1/tcp/11501'],
+    addresses: ['/ip4/10.0.0.1/tcp/11501'], bulk: false,
   };
 
   it('has golden bytes that every version can read', () => {
     const golden = `0a20${DIGEST}1205302e312e30180120022a0431324433300` + '53a036162634217' + Buffer.from('/ip4/10.0.0.1/tcp/11501').toString('hex');
     expect(hexOf(encodeHello(hello))).toBe(golden);
     expect(decodeHello(Buffer.from(golden, 'hex'))).toEqual(hello);
+  });
+
+  it('of a second connection says so', () => {
+    expect(decodeHello(encodeHello({ ...hello, bulk: true }))).toEqual({ ...hello, bulk: true });
   });
 
   it('with a reversed version range is a bad frame', () => {

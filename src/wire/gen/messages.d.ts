@@ -873,6 +873,9 @@ export namespace ringagent {
             /** StagePlan predictedBytes. */
             predictedBytes: number;
 
+            /** StagePlan spill. */
+            spill?: (ringagent.control.Spill.$Properties|null);
+
             /**
              * Encodes the specified StagePlan message. Does not implicitly {@link ringagent.control.StagePlan.verify|verify} messages.
              * @param message StagePlan message or plain object to encode
@@ -915,12 +918,78 @@ export namespace ringagent {
                 /** StagePlan predictedBytes */
                 predictedBytes?: (number|null);
 
+                /** StagePlan spill */
+                spill?: (ringagent.control.Spill.$Properties|null);
+
                 /** Unknown fields preserved while decoding when enabled */
                 $unknowns?: Uint8Array[];
             }
 
             /** Shape of a StagePlan. */
             type $Shape = ringagent.control.StagePlan.$Properties;
+        }
+
+        /**
+         * Properties of a Spill.
+         * @deprecated Use ringagent.control.Spill.$Properties instead.
+         */
+        interface ISpill extends ringagent.control.Spill.$Properties {
+        }
+
+        /** Represents a Spill. */
+        class Spill {
+
+            /**
+             * Constructs a new Spill.
+             * @param [properties] Properties to set
+             */
+            constructor(properties?: ringagent.control.Spill.$Properties);
+
+            /** Unknown fields preserved while decoding when enabled */
+            $unknowns?: Uint8Array[];
+
+            /** Spill hostLayers. */
+            hostLayers: number;
+
+            /** Spill hostBytes. */
+            hostBytes: number;
+
+            /**
+             * Encodes the specified Spill message. Does not implicitly {@link ringagent.control.Spill.verify|verify} messages.
+             * @param message Spill message or plain object to encode
+             * @param [writer] Writer to encode to
+             * @returns Writer
+             */
+            static encode(message: ringagent.control.Spill.$Properties, writer?: $protobuf.Writer): $protobuf.Writer;
+
+            /**
+             * Decodes a Spill message from the specified reader or buffer.
+             * @param reader Reader or buffer to decode from
+             * @param [length] Message length if known beforehand
+             * @returns {ringagent.control.Spill & ringagent.control.Spill.$Shape} Spill
+             * @throws {Error} If the payload is not a reader or valid buffer
+             * @throws {$protobuf.util.ProtocolError} If required fields are missing
+             */
+            static decode(reader: ($protobuf.Reader|Uint8Array), length?: number): ringagent.control.Spill & ringagent.control.Spill.$Shape;
+        }
+
+        namespace Spill {
+
+            /** Properties of a Spill. */
+            interface $Properties {
+
+                /** Spill hostLayers */
+                hostLayers?: (number|null);
+
+                /** Spill hostBytes */
+                hostBytes?: (number|null);
+
+                /** Unknown fields preserved while decoding when enabled */
+                $unknowns?: Uint8Array[];
+            }
+
+            /** Shape of a Spill. */
+            type $Shape = ringagent.control.Spill.$Properties;
         }
 
         /**
@@ -2586,6 +2655,12 @@ export namespace ringagent {
             /** Device unified. */
             unified: boolean;
 
+            /** Device gflops. */
+            gflops?: (number|null);
+
+            /** Device memoryBandwidthBytesPerSecond. */
+            memoryBandwidthBytesPerSecond?: (number|null);
+
             /**
              * Encodes the specified Device message. Does not implicitly {@link ringagent.gossip.Device.verify|verify} messages.
              * @param message Device message or plain object to encode
@@ -2628,12 +2703,87 @@ export namespace ringagent {
                 /** Device unified */
                 unified?: (boolean|null);
 
+                /** Device gflops */
+                gflops?: (number|null);
+
+                /** Device memoryBandwidthBytesPerSecond */
+                memoryBandwidthBytesPerSecond?: (number|null);
+
                 /** Unknown fields preserved while decoding when enabled */
                 $unknowns?: Uint8Array[];
             }
 
             /** Shape of a Device. */
             type $Shape = ringagent.gossip.Device.$Properties;
+        }
+
+        /**
+         * Properties of a Link.
+         * @deprecated Use ringagent.gossip.Link.$Properties instead.
+         */
+        interface ILink extends ringagent.gossip.Link.$Properties {
+        }
+
+        /** Represents a Link. */
+        class Link {
+
+            /**
+             * Constructs a new Link.
+             * @param [properties] Properties to set
+             */
+            constructor(properties?: ringagent.gossip.Link.$Properties);
+
+            /** Unknown fields preserved while decoding when enabled */
+            $unknowns?: Uint8Array[];
+
+            /** Link nodeId. */
+            nodeId: string;
+
+            /** Link roundTripMicros. */
+            roundTripMicros: number;
+
+            /** Link bytesPerSecond. */
+            bytesPerSecond?: (number|null);
+
+            /**
+             * Encodes the specified Link message. Does not implicitly {@link ringagent.gossip.Link.verify|verify} messages.
+             * @param message Link message or plain object to encode
+             * @param [writer] Writer to encode to
+             * @returns Writer
+             */
+            static encode(message: ringagent.gossip.Link.$Properties, writer?: $protobuf.Writer): $protobuf.Writer;
+
+            /**
+             * Decodes a Link message from the specified reader or buffer.
+             * @param reader Reader or buffer to decode from
+             * @param [length] Message length if known beforehand
+             * @returns {ringagent.gossip.Link & ringagent.gossip.Link.$Shape} Link
+             * @throws {Error} If the payload is not a reader or valid buffer
+             * @throws {$protobuf.util.ProtocolError} If required fields are missing
+             */
+            static decode(reader: ($protobuf.Reader|Uint8Array), length?: number): ringagent.gossip.Link & ringagent.gossip.Link.$Shape;
+        }
+
+        namespace Link {
+
+            /** Properties of a Link. */
+            interface $Properties {
+
+                /** Link nodeId */
+                nodeId?: (string|null);
+
+                /** Link roundTripMicros */
+                roundTripMicros?: (number|null);
+
+                /** Link bytesPerSecond */
+                bytesPerSecond?: (number|null);
+
+                /** Unknown fields preserved while decoding when enabled */
+                $unknowns?: Uint8Array[];
+            }
+
+            /** Shape of a Link. */
+            type $Shape = ringagent.gossip.Link.$Properties;
         }
 
         /**
@@ -2874,6 +3024,18 @@ export namespace ringagent {
             /** Capabilities apiAddress. */
             apiAddress: string;
 
+            /** Capabilities devicePreference. */
+            devicePreference: string[];
+
+            /** Capabilities deviceLimitBytes. */
+            deviceLimitBytes?: (number|null);
+
+            /** Capabilities links. */
+            links: ringagent.gossip.Link.$Properties[];
+
+            /** Capabilities hints. */
+            hints: string[];
+
             /**
              * Encodes the specified Capabilities message. Does not implicitly {@link ringagent.gossip.Capabilities.verify|verify} messages.
              * @param message Capabilities message or plain object to encode
@@ -2954,6 +3116,18 @@ export namespace ringagent {
 
                 /** Capabilities apiAddress */
                 apiAddress?: (string|null);
+
+                /** Capabilities devicePreference */
+                devicePreference?: (string[]|null);
+
+                /** Capabilities deviceLimitBytes */
+                deviceLimitBytes?: (number|null);
+
+                /** Capabilities links */
+                links?: (ringagent.gossip.Link.$Properties[]|null);
+
+                /** Capabilities hints */
+                hints?: (string[]|null);
 
                 /** Unknown fields preserved while decoding when enabled */
                 $unknowns?: Uint8Array[];
@@ -3093,6 +3267,9 @@ export namespace ringagent {
             /** Hello addresses. */
             addresses: string[];
 
+            /** Hello bulk. */
+            bulk: boolean;
+
             /**
              * Encodes the specified Hello message. Does not implicitly {@link ringagent.gossip.Hello.verify|verify} messages.
              * @param message Hello message or plain object to encode
@@ -3140,6 +3317,9 @@ export namespace ringagent {
 
                 /** Hello addresses */
                 addresses?: (string[]|null);
+
+                /** Hello bulk */
+                bulk?: (boolean|null);
 
                 /** Unknown fields preserved while decoding when enabled */
                 $unknowns?: Uint8Array[];
@@ -3277,6 +3457,9 @@ export namespace ringagent {
             /** LoadStage batchTokens. */
             batchTokens: number;
 
+            /** LoadStage hostLayers. */
+            hostLayers: number;
+
             /**
              * Encodes the specified LoadStage message. Does not implicitly {@link ringagent.runner.LoadStage.verify|verify} messages.
              * @param message LoadStage message or plain object to encode
@@ -3330,6 +3513,9 @@ export namespace ringagent {
 
                 /** LoadStage batchTokens */
                 batchTokens?: (number|null);
+
+                /** LoadStage hostLayers */
+                hostLayers?: (number|null);
 
                 /** Unknown fields preserved while decoding when enabled */
                 $unknowns?: Uint8Array[];
@@ -3529,6 +3715,75 @@ export namespace ringagent {
         }
 
         /**
+         * Properties of a Measure.
+         * @deprecated Use ringagent.runner.Measure.$Properties instead.
+         */
+        interface IMeasure extends ringagent.runner.Measure.$Properties {
+        }
+
+        /** Represents a Measure. */
+        class Measure {
+
+            /**
+             * Constructs a new Measure.
+             * @param [properties] Properties to set
+             */
+            constructor(properties?: ringagent.runner.Measure.$Properties);
+
+            /** Unknown fields preserved while decoding when enabled */
+            $unknowns?: Uint8Array[];
+
+            /** Measure backend. */
+            backend: string;
+
+            /** Measure directory. */
+            directory: string;
+
+            /** Measure threads. */
+            threads: number;
+
+            /**
+             * Encodes the specified Measure message. Does not implicitly {@link ringagent.runner.Measure.verify|verify} messages.
+             * @param message Measure message or plain object to encode
+             * @param [writer] Writer to encode to
+             * @returns Writer
+             */
+            static encode(message: ringagent.runner.Measure.$Properties, writer?: $protobuf.Writer): $protobuf.Writer;
+
+            /**
+             * Decodes a Measure message from the specified reader or buffer.
+             * @param reader Reader or buffer to decode from
+             * @param [length] Message length if known beforehand
+             * @returns {ringagent.runner.Measure & ringagent.runner.Measure.$Shape} Measure
+             * @throws {Error} If the payload is not a reader or valid buffer
+             * @throws {$protobuf.util.ProtocolError} If required fields are missing
+             */
+            static decode(reader: ($protobuf.Reader|Uint8Array), length?: number): ringagent.runner.Measure & ringagent.runner.Measure.$Shape;
+        }
+
+        namespace Measure {
+
+            /** Properties of a Measure. */
+            interface $Properties {
+
+                /** Measure backend */
+                backend?: (string|null);
+
+                /** Measure directory */
+                directory?: (string|null);
+
+                /** Measure threads */
+                threads?: (number|null);
+
+                /** Unknown fields preserved while decoding when enabled */
+                $unknowns?: Uint8Array[];
+            }
+
+            /** Shape of a Measure. */
+            type $Shape = ringagent.runner.Measure.$Properties;
+        }
+
+        /**
          * Properties of a Reset.
          * @deprecated Use ringagent.runner.Reset.$Properties instead.
          */
@@ -3613,8 +3868,11 @@ export namespace ringagent {
             /** ToRunner reset. */
             reset?: (ringagent.runner.Reset.$Properties|null);
 
+            /** ToRunner measure. */
+            measure?: (ringagent.runner.Measure.$Properties|null);
+
             /** ToRunner kind. */
-            kind?: ("loadStage"|"loadVocabulary"|"tokenize"|"probeDevices"|"reset");
+            kind?: ("loadStage"|"loadVocabulary"|"tokenize"|"probeDevices"|"reset"|"measure");
 
             /**
              * Encodes the specified ToRunner message. Does not implicitly {@link ringagent.runner.ToRunner.verify|verify} messages.
@@ -3655,8 +3913,11 @@ export namespace ringagent {
                 /** ToRunner reset */
                 reset?: (ringagent.runner.Reset.$Properties|null);
 
+                /** ToRunner measure */
+                measure?: (ringagent.runner.Measure.$Properties|null);
+
                 /** ToRunner kind */
-                kind?: ("loadStage"|"loadVocabulary"|"tokenize"|"probeDevices"|"reset");
+                kind?: ("loadStage"|"loadVocabulary"|"tokenize"|"probeDevices"|"reset"|"measure");
 
                 /** Unknown fields preserved while decoding when enabled */
                 $unknowns?: Uint8Array[];
@@ -3669,9 +3930,10 @@ export namespace ringagent {
               tokenize?: ringagent.runner.Tokenize.$Shape|null;
               probeDevices?: ringagent.runner.ProbeDevices.$Shape|null;
               reset?: ringagent.runner.Reset.$Shape|null;
+              measure?: ringagent.runner.Measure.$Shape|null;
               $unknowns?: Uint8Array[];
             } & (
-              ({ kind?: undefined; loadStage?: null; loadVocabulary?: null; tokenize?: null; probeDevices?: null; reset?: null }|{ kind?: "loadStage"; loadStage: ringagent.runner.LoadStage.$Shape; loadVocabulary?: null; tokenize?: null; probeDevices?: null; reset?: null }|{ kind?: "loadVocabulary"; loadStage?: null; loadVocabulary: ringagent.runner.LoadVocabulary.$Shape; tokenize?: null; probeDevices?: null; reset?: null }|{ kind?: "tokenize"; loadStage?: null; loadVocabulary?: null; tokenize: ringagent.runner.Tokenize.$Shape; probeDevices?: null; reset?: null }|{ kind?: "probeDevices"; loadStage?: null; loadVocabulary?: null; tokenize?: null; probeDevices: ringagent.runner.ProbeDevices.$Shape; reset?: null }|{ kind?: "reset"; loadStage?: null; loadVocabulary?: null; tokenize?: null; probeDevices?: null; reset: ringagent.runner.Reset.$Shape })
+              ({ kind?: undefined; loadStage?: null; loadVocabulary?: null; tokenize?: null; probeDevices?: null; reset?: null; measure?: null }|{ kind?: "loadStage"; loadStage: ringagent.runner.LoadStage.$Shape; loadVocabulary?: null; tokenize?: null; probeDevices?: null; reset?: null; measure?: null }|{ kind?: "loadVocabulary"; loadStage?: null; loadVocabulary: ringagent.runner.LoadVocabulary.$Shape; tokenize?: null; probeDevices?: null; reset?: null; measure?: null }|{ kind?: "tokenize"; loadStage?: null; loadVocabulary?: null; tokenize: ringagent.runner.Tokenize.$Shape; probeDevices?: null; reset?: null; measure?: null }|{ kind?: "probeDevices"; loadStage?: null; loadVocabulary?: null; tokenize?: null; probeDevices: ringagent.runner.ProbeDevices.$Shape; reset?: null; measure?: null }|{ kind?: "reset"; loadStage?: null; loadVocabulary?: null; tokenize?: null; probeDevices?: null; reset: ringagent.runner.Reset.$Shape; measure?: null }|{ kind?: "measure"; loadStage?: null; loadVocabulary?: null; tokenize?: null; probeDevices?: null; reset?: null; measure: ringagent.runner.Measure.$Shape })
             );
         }
 
@@ -4057,6 +4319,69 @@ export namespace ringagent {
         }
 
         /**
+         * Properties of a Measured.
+         * @deprecated Use ringagent.runner.Measured.$Properties instead.
+         */
+        interface IMeasured extends ringagent.runner.Measured.$Properties {
+        }
+
+        /** Represents a Measured. */
+        class Measured {
+
+            /**
+             * Constructs a new Measured.
+             * @param [properties] Properties to set
+             */
+            constructor(properties?: ringagent.runner.Measured.$Properties);
+
+            /** Unknown fields preserved while decoding when enabled */
+            $unknowns?: Uint8Array[];
+
+            /** Measured gflops. */
+            gflops: number;
+
+            /** Measured memoryBandwidthBytesPerSecond. */
+            memoryBandwidthBytesPerSecond: number;
+
+            /**
+             * Encodes the specified Measured message. Does not implicitly {@link ringagent.runner.Measured.verify|verify} messages.
+             * @param message Measured message or plain object to encode
+             * @param [writer] Writer to encode to
+             * @returns Writer
+             */
+            static encode(message: ringagent.runner.Measured.$Properties, writer?: $protobuf.Writer): $protobuf.Writer;
+
+            /**
+             * Decodes a Measured message from the specified reader or buffer.
+             * @param reader Reader or buffer to decode from
+             * @param [length] Message length if known beforehand
+             * @returns {ringagent.runner.Measured & ringagent.runner.Measured.$Shape} Measured
+             * @throws {Error} If the payload is not a reader or valid buffer
+             * @throws {$protobuf.util.ProtocolError} If required fields are missing
+             */
+            static decode(reader: ($protobuf.Reader|Uint8Array), length?: number): ringagent.runner.Measured & ringagent.runner.Measured.$Shape;
+        }
+
+        namespace Measured {
+
+            /** Properties of a Measured. */
+            interface $Properties {
+
+                /** Measured gflops */
+                gflops?: (number|null);
+
+                /** Measured memoryBandwidthBytesPerSecond */
+                memoryBandwidthBytesPerSecond?: (number|null);
+
+                /** Unknown fields preserved while decoding when enabled */
+                $unknowns?: Uint8Array[];
+            }
+
+            /** Shape of a Measured. */
+            type $Shape = ringagent.runner.Measured.$Properties;
+        }
+
+        /**
          * Properties of a Resident.
          * @deprecated Use ringagent.runner.Resident.$Properties instead.
          */
@@ -4228,8 +4553,11 @@ export namespace ringagent {
             /** FromRunner wasReset. */
             wasReset?: (boolean|null);
 
+            /** FromRunner measured. */
+            measured?: (ringagent.runner.Measured.$Properties|null);
+
             /** FromRunner kind. */
-            kind?: ("loaded"|"vocabulary"|"tokenized"|"devices"|"resident"|"failed"|"wasReset");
+            kind?: ("loaded"|"vocabulary"|"tokenized"|"devices"|"resident"|"failed"|"wasReset"|"measured");
 
             /**
              * Encodes the specified FromRunner message. Does not implicitly {@link ringagent.runner.FromRunner.verify|verify} messages.
@@ -4276,8 +4604,11 @@ export namespace ringagent {
                 /** FromRunner wasReset */
                 wasReset?: (boolean|null);
 
+                /** FromRunner measured */
+                measured?: (ringagent.runner.Measured.$Properties|null);
+
                 /** FromRunner kind */
-                kind?: ("loaded"|"vocabulary"|"tokenized"|"devices"|"resident"|"failed"|"wasReset");
+                kind?: ("loaded"|"vocabulary"|"tokenized"|"devices"|"resident"|"failed"|"wasReset"|"measured");
 
                 /** Unknown fields preserved while decoding when enabled */
                 $unknowns?: Uint8Array[];
@@ -4292,9 +4623,10 @@ export namespace ringagent {
               resident?: ringagent.runner.Resident.$Shape|null;
               failed?: ringagent.runner.Failed.$Shape|null;
               wasReset?: boolean|null;
+              measured?: ringagent.runner.Measured.$Shape|null;
               $unknowns?: Uint8Array[];
             } & (
-              ({ kind?: undefined; loaded?: null; vocabulary?: null; tokenized?: null; devices?: null; resident?: null; failed?: null; wasReset?: null }|{ kind?: "loaded"; loaded: ringagent.runner.Loaded.$Shape; vocabulary?: null; tokenized?: null; devices?: null; resident?: null; failed?: null; wasReset?: null }|{ kind?: "vocabulary"; loaded?: null; vocabulary: ringagent.runner.Vocabulary.$Shape; tokenized?: null; devices?: null; resident?: null; failed?: null; wasReset?: null }|{ kind?: "tokenized"; loaded?: null; vocabulary?: null; tokenized: ringagent.runner.Tokenized.$Shape; devices?: null; resident?: null; failed?: null; wasReset?: null }|{ kind?: "devices"; loaded?: null; vocabulary?: null; tokenized?: null; devices: ringagent.runner.Devices.$Shape; resident?: null; failed?: null; wasReset?: null }|{ kind?: "resident"; loaded?: null; vocabulary?: null; tokenized?: null; devices?: null; resident: ringagent.runner.Resident.$Shape; failed?: null; wasReset?: null }|{ kind?: "failed"; loaded?: null; vocabulary?: null; tokenized?: null; devices?: null; resident?: null; failed: ringagent.runner.Failed.$Shape; wasReset?: null }|{ kind?: "wasReset"; loaded?: null; vocabulary?: null; tokenized?: null; devices?: null; resident?: null; failed?: null; wasReset: boolean })
+              ({ kind?: undefined; loaded?: null; vocabulary?: null; tokenized?: null; devices?: null; resident?: null; failed?: null; wasReset?: null; measured?: null }|{ kind?: "loaded"; loaded: ringagent.runner.Loaded.$Shape; vocabulary?: null; tokenized?: null; devices?: null; resident?: null; failed?: null; wasReset?: null; measured?: null }|{ kind?: "vocabulary"; loaded?: null; vocabulary: ringagent.runner.Vocabulary.$Shape; tokenized?: null; devices?: null; resident?: null; failed?: null; wasReset?: null; measured?: null }|{ kind?: "tokenized"; loaded?: null; vocabulary?: null; tokenized: ringagent.runner.Tokenized.$Shape; devices?: null; resident?: null; failed?: null; wasReset?: null; measured?: null }|{ kind?: "devices"; loaded?: null; vocabulary?: null; tokenized?: null; devices: ringagent.runner.Devices.$Shape; resident?: null; failed?: null; wasReset?: null; measured?: null }|{ kind?: "resident"; loaded?: null; vocabulary?: null; tokenized?: null; devices?: null; resident: ringagent.runner.Resident.$Shape; failed?: null; wasReset?: null; measured?: null }|{ kind?: "failed"; loaded?: null; vocabulary?: null; tokenized?: null; devices?: null; resident?: null; failed: ringagent.runner.Failed.$Shape; wasReset?: null; measured?: null }|{ kind?: "wasReset"; loaded?: null; vocabulary?: null; tokenized?: null; devices?: null; resident?: null; failed?: null; wasReset: boolean; measured?: null }|{ kind?: "measured"; loaded?: null; vocabulary?: null; tokenized?: null; devices?: null; resident?: null; failed?: null; wasReset?: null; measured: ringagent.runner.Measured.$Shape })
             );
         }
     }

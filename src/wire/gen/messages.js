@@ -1343,6 +1343,7 @@ export const ringagent = $root.ringagent = (() => {
             StagePlan.prototype.end = 0;
             StagePlan.prototype.backend = "";
             StagePlan.prototype.predictedBytes = $util.Long ? $util.Long.fromBits(0,0,true) : 0;
+            StagePlan.prototype.spill = null;
 
             StagePlan.encode = function (message, writer, _depth) {
                 if (!writer)
@@ -1363,6 +1364,8 @@ export const ringagent = $root.ringagent = (() => {
                     writer.uint32(42).string(message.backend);
                 if (message.predictedBytes != null && $Object.hasOwnProperty.call(message, "predictedBytes") && (typeof message.predictedBytes === "object" ? message.predictedBytes.low || message.predictedBytes.high : message.predictedBytes !== 0))
                     writer.uint32(48).uint64(message.predictedBytes);
+                if (message.spill != null && $Object.hasOwnProperty.call(message, "spill"))
+                    $root.ringagent.control.Spill.encode(message.spill, writer.uint32(58).fork(), _depth + 1).ldelim();
                 if (message.$unknowns != null && $Object.hasOwnProperty.call(message, "$unknowns"))
                     for (let i = 0; i < message.$unknowns.length; ++i)
                         writer.raw(message.$unknowns[i]);
@@ -1450,6 +1453,12 @@ export const ringagent = $root.ringagent = (() => {
                                 delete message.predictedBytes;
                             continue;
                         }
+                    case 7: {
+                            if (wireType !== 2)
+                                break;
+                            message.spill = $root.ringagent.control.Spill.decode(reader, reader.size(), $undefined, _depth + 1, message.spill);
+                            continue;
+                        }
                     }
                     reader.skipType(wireType, _depth, tag);
                     if (!reader.discardUnknown) {
@@ -1468,6 +1477,100 @@ export const ringagent = $root.ringagent = (() => {
             };
 
             return StagePlan;
+        })();
+
+        control.Spill = (function() {
+
+            const Spill = function (properties) {
+                if (properties)
+                    for (let keys = $Object.keys(properties), i = 0; i < keys.length; ++i)
+                        if (properties[keys[i]] != null && keys[i] !== "__proto__")
+                            this[keys[i]] = properties[keys[i]];
+            };
+
+            Spill.prototype.hostLayers = 0;
+            Spill.prototype.hostBytes = $util.Long ? $util.Long.fromBits(0,0,true) : 0;
+
+            Spill.encode = function (message, writer, _depth) {
+                if (!writer)
+                    writer = $Writer.create();
+                if (_depth === $undefined)
+                    _depth = 0;
+                if (_depth > $util.recursionLimit)
+                    throw $Error("max depth exceeded");
+                if (message.hostLayers != null && $Object.hasOwnProperty.call(message, "hostLayers") && message.hostLayers !== 0)
+                    writer.uint32(8).uint32(message.hostLayers);
+                if (message.hostBytes != null && $Object.hasOwnProperty.call(message, "hostBytes") && (typeof message.hostBytes === "object" ? message.hostBytes.low || message.hostBytes.high : message.hostBytes !== 0))
+                    writer.uint32(16).uint64(message.hostBytes);
+                if (message.$unknowns != null && $Object.hasOwnProperty.call(message, "$unknowns"))
+                    for (let i = 0; i < message.$unknowns.length; ++i)
+                        writer.raw(message.$unknowns[i]);
+                return writer;
+            };
+
+            Spill.decode = function (reader, length, _end, _depth, _target) {
+                if (!(reader instanceof $Reader))
+                    reader = $Reader.create(reader);
+                if (_depth === $undefined)
+                    _depth = 0;
+                if (_depth > $Reader.recursionLimit)
+                    throw $Error("max depth exceeded");
+                let end, message, value;
+                if (length === $undefined)
+                    end = reader.len;
+                else {
+                    end = reader.pos + length;
+                    if (end > reader.len)
+                        throw $RangeError("index out of range");
+                    length = reader.len;
+                    reader.len = end;
+                }
+                message = _target || new $root.ringagent.control.Spill();
+                while (reader.pos < end) {
+                    let start = reader.pos;
+                    let tag = reader.tag();
+                    if (tag === _end) {
+                        _end = $undefined;
+                        break;
+                    }
+                    let wireType = tag & 7;
+                    switch (tag >>>= 3) {
+                    case 1: {
+                            if (wireType !== 0)
+                                break;
+                            if (value = reader.uint32())
+                                message.hostLayers = value;
+                            else
+                                delete message.hostLayers;
+                            continue;
+                        }
+                    case 2: {
+                            if (wireType !== 0)
+                                break;
+                            if (typeof (value = reader.uint64()) === "object" ? value.low || value.high : value !== 0)
+                                message.hostBytes = value;
+                            else
+                                delete message.hostBytes;
+                            continue;
+                        }
+                    }
+                    reader.skipType(wireType, _depth, tag);
+                    if (!reader.discardUnknown) {
+                        $util.makeProp(message, "$unknowns", false);
+                        (message.$unknowns || (message.$unknowns = [])).push(reader.raw(start, reader.pos));
+                    }
+                }
+                if (length !== $undefined) {
+                    if (reader.pos !== end)
+                        throw $RangeError("index out of range");
+                    reader.len = length;
+                }
+                if (_end !== $undefined)
+                    throw $Error("missing end group");
+                return message;
+            };
+
+            return Spill;
         })();
 
         control.PlanNote = (function() {
@@ -3922,6 +4025,22 @@ export const ringagent = $root.ringagent = (() => {
             Device.prototype.memoryTotalBytes = $util.Long ? $util.Long.fromBits(0,0,true) : 0;
             Device.prototype.memoryFreeBytes = $util.Long ? $util.Long.fromBits(0,0,true) : 0;
             Device.prototype.unified = false;
+            Device.prototype.gflops = null;
+            Device.prototype.memoryBandwidthBytesPerSecond = null;
+
+            let $oneOfFields;
+
+            // Virtual OneOf for proto3 optional field
+            $Object.defineProperty(Device.prototype, "_gflops", {
+                get: $util.oneOfGetter($oneOfFields = ["gflops"]),
+                set: $util.oneOfSetter($oneOfFields)
+            });
+
+            // Virtual OneOf for proto3 optional field
+            $Object.defineProperty(Device.prototype, "_memoryBandwidthBytesPerSecond", {
+                get: $util.oneOfGetter($oneOfFields = ["memoryBandwidthBytesPerSecond"]),
+                set: $util.oneOfSetter($oneOfFields)
+            });
 
             Device.encode = function (message, writer, _depth) {
                 if (!writer)
@@ -3942,6 +4061,10 @@ export const ringagent = $root.ringagent = (() => {
                     writer.uint32(40).uint64(message.memoryFreeBytes);
                 if (message.unified != null && $Object.hasOwnProperty.call(message, "unified") && message.unified !== false)
                     writer.uint32(48).bool(message.unified);
+                if (message.gflops != null && $Object.hasOwnProperty.call(message, "gflops"))
+                    writer.uint32(57).double(message.gflops);
+                if (message.memoryBandwidthBytesPerSecond != null && $Object.hasOwnProperty.call(message, "memoryBandwidthBytesPerSecond"))
+                    writer.uint32(65).double(message.memoryBandwidthBytesPerSecond);
                 if (message.$unknowns != null && $Object.hasOwnProperty.call(message, "$unknowns"))
                     for (let i = 0; i < message.$unknowns.length; ++i)
                         writer.raw(message.$unknowns[i]);
@@ -4029,6 +4152,20 @@ export const ringagent = $root.ringagent = (() => {
                                 delete message.unified;
                             continue;
                         }
+                    case 7: {
+                            if (wireType !== 1)
+                                break;
+                            message.gflops = reader.double();
+                            message._gflops = "gflops";
+                            continue;
+                        }
+                    case 8: {
+                            if (wireType !== 1)
+                                break;
+                            message.memoryBandwidthBytesPerSecond = reader.double();
+                            message._memoryBandwidthBytesPerSecond = "memoryBandwidthBytesPerSecond";
+                            continue;
+                        }
                     }
                     reader.skipType(wireType, _depth, tag);
                     if (!reader.discardUnknown) {
@@ -4047,6 +4184,118 @@ export const ringagent = $root.ringagent = (() => {
             };
 
             return Device;
+        })();
+
+        gossip.Link = (function() {
+
+            const Link = function (properties) {
+                if (properties)
+                    for (let keys = $Object.keys(properties), i = 0; i < keys.length; ++i)
+                        if (properties[keys[i]] != null && keys[i] !== "__proto__")
+                            this[keys[i]] = properties[keys[i]];
+            };
+
+            Link.prototype.nodeId = "";
+            Link.prototype.roundTripMicros = $util.Long ? $util.Long.fromBits(0,0,true) : 0;
+            Link.prototype.bytesPerSecond = null;
+
+            let $oneOfFields;
+
+            // Virtual OneOf for proto3 optional field
+            $Object.defineProperty(Link.prototype, "_bytesPerSecond", {
+                get: $util.oneOfGetter($oneOfFields = ["bytesPerSecond"]),
+                set: $util.oneOfSetter($oneOfFields)
+            });
+
+            Link.encode = function (message, writer, _depth) {
+                if (!writer)
+                    writer = $Writer.create();
+                if (_depth === $undefined)
+                    _depth = 0;
+                if (_depth > $util.recursionLimit)
+                    throw $Error("max depth exceeded");
+                if (message.nodeId != null && $Object.hasOwnProperty.call(message, "nodeId") && message.nodeId !== "")
+                    writer.uint32(10).string(message.nodeId);
+                if (message.roundTripMicros != null && $Object.hasOwnProperty.call(message, "roundTripMicros") && (typeof message.roundTripMicros === "object" ? message.roundTripMicros.low || message.roundTripMicros.high : message.roundTripMicros !== 0))
+                    writer.uint32(16).uint64(message.roundTripMicros);
+                if (message.bytesPerSecond != null && $Object.hasOwnProperty.call(message, "bytesPerSecond"))
+                    writer.uint32(25).double(message.bytesPerSecond);
+                if (message.$unknowns != null && $Object.hasOwnProperty.call(message, "$unknowns"))
+                    for (let i = 0; i < message.$unknowns.length; ++i)
+                        writer.raw(message.$unknowns[i]);
+                return writer;
+            };
+
+            Link.decode = function (reader, length, _end, _depth, _target) {
+                if (!(reader instanceof $Reader))
+                    reader = $Reader.create(reader);
+                if (_depth === $undefined)
+                    _depth = 0;
+                if (_depth > $Reader.recursionLimit)
+                    throw $Error("max depth exceeded");
+                let end, message, value;
+                if (length === $undefined)
+                    end = reader.len;
+                else {
+                    end = reader.pos + length;
+                    if (end > reader.len)
+                        throw $RangeError("index out of range");
+                    length = reader.len;
+                    reader.len = end;
+                }
+                message = _target || new $root.ringagent.gossip.Link();
+                while (reader.pos < end) {
+                    let start = reader.pos;
+                    let tag = reader.tag();
+                    if (tag === _end) {
+                        _end = $undefined;
+                        break;
+                    }
+                    let wireType = tag & 7;
+                    switch (tag >>>= 3) {
+                    case 1: {
+                            if (wireType !== 2)
+                                break;
+                            if ((value = reader.stringVerify()).length)
+                                message.nodeId = value;
+                            else
+                                delete message.nodeId;
+                            continue;
+                        }
+                    case 2: {
+                            if (wireType !== 0)
+                                break;
+                            if (typeof (value = reader.uint64()) === "object" ? value.low || value.high : value !== 0)
+                                message.roundTripMicros = value;
+                            else
+                                delete message.roundTripMicros;
+                            continue;
+                        }
+                    case 3: {
+                            if (wireType !== 1)
+                                break;
+                            message.bytesPerSecond = reader.double();
+                            message._bytesPerSecond = "bytesPerSecond";
+                            continue;
+                        }
+                    }
+                    reader.skipType(wireType, _depth, tag);
+                    if (!reader.discardUnknown) {
+                        $util.makeProp(message, "$unknowns", false);
+                        (message.$unknowns || (message.$unknowns = [])).push(reader.raw(start, reader.pos));
+                    }
+                }
+                if (length !== $undefined) {
+                    if (reader.pos !== end)
+                        throw $RangeError("index out of range");
+                    reader.len = length;
+                }
+                if (_end !== $undefined)
+                    throw $Error("missing end group");
+                return message;
+            };
+
+            return Link;
         })();
 
         gossip.HeldModel = (function() {
@@ -4316,6 +4565,9 @@ export const ringagent = $root.ringagent = (() => {
                 this.backends = [];
                 this.models = [];
                 this.shards = [];
+                this.devicePreference = [];
+                this.links = [];
+                this.hints = [];
                 if (properties)
                     for (let keys = $Object.keys(properties), i = 0; i < keys.length; ++i)
                         if (properties[keys[i]] != null && keys[i] !== "__proto__")
@@ -4341,6 +4593,10 @@ export const ringagent = $root.ringagent = (() => {
             Capabilities.prototype.models = $util.emptyArray;
             Capabilities.prototype.shards = $util.emptyArray;
             Capabilities.prototype.apiAddress = "";
+            Capabilities.prototype.devicePreference = $util.emptyArray;
+            Capabilities.prototype.deviceLimitBytes = null;
+            Capabilities.prototype.links = $util.emptyArray;
+            Capabilities.prototype.hints = $util.emptyArray;
 
             let $oneOfFields;
 
@@ -4359,6 +4615,12 @@ export const ringagent = $root.ringagent = (() => {
             // Virtual OneOf for proto3 optional field
             $Object.defineProperty(Capabilities.prototype, "_memoryBandwidthBytesPerSecond", {
                 get: $util.oneOfGetter($oneOfFields = ["memoryBandwidthBytesPerSecond"]),
+                set: $util.oneOfSetter($oneOfFields)
+            });
+
+            // Virtual OneOf for proto3 optional field
+            $Object.defineProperty(Capabilities.prototype, "_deviceLimitBytes", {
+                get: $util.oneOfGetter($oneOfFields = ["deviceLimitBytes"]),
                 set: $util.oneOfSetter($oneOfFields)
             });
 
@@ -4411,6 +4673,17 @@ export const ringagent = $root.ringagent = (() => {
                         $root.ringagent.gossip.HeldShard.encode(message.shards[i], writer.uint32(146).fork(), _depth + 1).ldelim();
                 if (message.apiAddress != null && $Object.hasOwnProperty.call(message, "apiAddress") && message.apiAddress !== "")
                     writer.uint32(154).string(message.apiAddress);
+                if (message.devicePreference != null && message.devicePreference.length)
+                    for (let i = 0; i < message.devicePreference.length; ++i)
+                        writer.uint32(162).string(message.devicePreference[i]);
+                if (message.deviceLimitBytes != null && $Object.hasOwnProperty.call(message, "deviceLimitBytes"))
+                    writer.uint32(168).uint64(message.deviceLimitBytes);
+                if (message.links != null && message.links.length)
+                    for (let i = 0; i < message.links.length; ++i)
+                        $root.ringagent.gossip.Link.encode(message.links[i], writer.uint32(178).fork(), _depth + 1).ldelim();
+                if (message.hints != null && message.hints.length)
+                    for (let i = 0; i < message.hints.length; ++i)
+                        writer.uint32(186).string(message.hints[i]);
                 if (message.$unknowns != null && $Object.hasOwnProperty.call(message, "$unknowns"))
                     for (let i = 0; i < message.$unknowns.length; ++i)
                         writer.raw(message.$unknowns[i]);
@@ -4605,6 +4878,37 @@ export const ringagent = $root.ringagent = (() => {
                                 delete message.apiAddress;
                             continue;
                         }
+                    case 20: {
+                            if (wireType !== 2)
+                                break;
+                            if (!(message.devicePreference && message.devicePreference.length))
+                                message.devicePreference = [];
+                            message.devicePreference.push(reader.stringVerify());
+                            continue;
+                        }
+                    case 21: {
+                            if (wireType !== 0)
+                                break;
+                            message.deviceLimitBytes = reader.uint64();
+                            message._deviceLimitBytes = "deviceLimitBytes";
+                            continue;
+                        }
+                    case 22: {
+                            if (wireType !== 2)
+                                break;
+                            if (!(message.links && message.links.length))
+                                message.links = [];
+                            message.links.push($root.ringagent.gossip.Link.decode(reader, reader.size(), $undefined, _depth + 1));
+                            continue;
+                        }
+                    case 23: {
+                            if (wireType !== 2)
+                                break;
+                            if (!(message.hints && message.hints.length))
+                                message.hints = [];
+                            message.hints.push(reader.stringVerify());
+                            continue;
+                        }
                     }
                     reader.skipType(wireType, _depth, tag);
                     if (!reader.discardUnknown) {
@@ -4783,6 +5087,7 @@ export const ringagent = $root.ringagent = (() => {
             Hello.prototype.incarnation = $util.Long ? $util.Long.fromBits(0,0,true) : 0;
             Hello.prototype.nonce = "";
             Hello.prototype.addresses = $util.emptyArray;
+            Hello.prototype.bulk = false;
 
             Hello.encode = function (message, writer, _depth) {
                 if (!writer)
@@ -4808,6 +5113,8 @@ export const ringagent = $root.ringagent = (() => {
                 if (message.addresses != null && message.addresses.length)
                     for (let i = 0; i < message.addresses.length; ++i)
                         writer.uint32(66).string(message.addresses[i]);
+                if (message.bulk != null && $Object.hasOwnProperty.call(message, "bulk") && message.bulk !== false)
+                    writer.uint32(72).bool(message.bulk);
                 if (message.$unknowns != null && $Object.hasOwnProperty.call(message, "$unknowns"))
                     for (let i = 0; i < message.$unknowns.length; ++i)
                         writer.raw(message.$unknowns[i]);
@@ -4910,6 +5217,15 @@ export const ringagent = $root.ringagent = (() => {
                             if (!(message.addresses && message.addresses.length))
                                 message.addresses = [];
                             message.addresses.push(reader.stringVerify());
+                            continue;
+                        }
+                    case 9: {
+                            if (wireType !== 0)
+                                break;
+                            if (value = reader.bool())
+                                message.bulk = value;
+                            else
+                                delete message.bulk;
                             continue;
                         }
                     }
@@ -5076,6 +5392,7 @@ export const ringagent = $root.ringagent = (() => {
             LoadStage.prototype.keyType = "";
             LoadStage.prototype.valueType = "";
             LoadStage.prototype.batchTokens = 0;
+            LoadStage.prototype.hostLayers = 0;
 
             LoadStage.encode = function (message, writer, _depth) {
                 if (!writer)
@@ -5104,6 +5421,8 @@ export const ringagent = $root.ringagent = (() => {
                     writer.uint32(74).string(message.valueType);
                 if (message.batchTokens != null && $Object.hasOwnProperty.call(message, "batchTokens") && message.batchTokens !== 0)
                     writer.uint32(80).uint32(message.batchTokens);
+                if (message.hostLayers != null && $Object.hasOwnProperty.call(message, "hostLayers") && message.hostLayers !== 0)
+                    writer.uint32(88).uint32(message.hostLayers);
                 if (message.$unknowns != null && $Object.hasOwnProperty.call(message, "$unknowns"))
                     for (let i = 0; i < message.$unknowns.length; ++i)
                         writer.raw(message.$unknowns[i]);
@@ -5222,6 +5541,15 @@ export const ringagent = $root.ringagent = (() => {
                                 message.batchTokens = value;
                             else
                                 delete message.batchTokens;
+                            continue;
+                        }
+                    case 11: {
+                            if (wireType !== 0)
+                                break;
+                            if (value = reader.uint32())
+                                message.hostLayers = value;
+                            else
+                                delete message.hostLayers;
                             continue;
                         }
                     }
@@ -5526,6 +5854,112 @@ export const ringagent = $root.ringagent = (() => {
             return ProbeDevices;
         })();
 
+        runner.Measure = (function() {
+
+            const Measure = function (properties) {
+                if (properties)
+                    for (let keys = $Object.keys(properties), i = 0; i < keys.length; ++i)
+                        if (properties[keys[i]] != null && keys[i] !== "__proto__")
+                            this[keys[i]] = properties[keys[i]];
+            };
+
+            Measure.prototype.backend = "";
+            Measure.prototype.directory = "";
+            Measure.prototype.threads = 0;
+
+            Measure.encode = function (message, writer, _depth) {
+                if (!writer)
+                    writer = $Writer.create();
+                if (_depth === $undefined)
+                    _depth = 0;
+                if (_depth > $util.recursionLimit)
+                    throw $Error("max depth exceeded");
+                if (message.backend != null && $Object.hasOwnProperty.call(message, "backend") && message.backend !== "")
+                    writer.uint32(10).string(message.backend);
+                if (message.directory != null && $Object.hasOwnProperty.call(message, "directory") && message.directory !== "")
+                    writer.uint32(18).string(message.directory);
+                if (message.threads != null && $Object.hasOwnProperty.call(message, "threads") && message.threads !== 0)
+                    writer.uint32(24).uint32(message.threads);
+                if (message.$unknowns != null && $Object.hasOwnProperty.call(message, "$unknowns"))
+                    for (let i = 0; i < message.$unknowns.length; ++i)
+                        writer.raw(message.$unknowns[i]);
+                return writer;
+            };
+
+            Measure.decode = function (reader, length, _end, _depth, _target) {
+                if (!(reader instanceof $Reader))
+                    reader = $Reader.create(reader);
+                if (_depth === $undefined)
+                    _depth = 0;
+                if (_depth > $Reader.recursionLimit)
+                    throw $Error("max depth exceeded");
+                let end, message, value;
+                if (length === $undefined)
+                    end = reader.len;
+                else {
+                    end = reader.pos + length;
+                    if (end > reader.len)
+                        throw $RangeError("index out of range");
+                    length = reader.len;
+                    reader.len = end;
+                }
+                message = _target || new $root.ringagent.runner.Measure();
+                while (reader.pos < end) {
+                    let start = reader.pos;
+                    let tag = reader.tag();
+                    if (tag === _end) {
+                        _end = $undefined;
+                        break;
+                    }
+                    let wireType = tag & 7;
+                    switch (tag >>>= 3) {
+                    case 1: {
+                            if (wireType !== 2)
+                                break;
+                            if ((value = reader.stringVerify()).length)
+                                message.backend = value;
+                            else
+                                delete message.backend;
+                            continue;
+                        }
+                    case 2: {
+                            if (wireType !== 2)
+                                break;
+                            if ((value = reader.stringVerify()).length)
+                                message.directory = value;
+                            else
+                                delete message.directory;
+                            continue;
+                        }
+                    case 3: {
+                            if (wireType !== 0)
+                                break;
+                            if (value = reader.uint32())
+                                message.threads = value;
+                            else
+                                delete message.threads;
+                            continue;
+                        }
+                    }
+                    reader.skipType(wireType, _depth, tag);
+                    if (!reader.discardUnknown) {
+                        $util.makeProp(message, "$unknowns", false);
+                        (message.$unknowns || (message.$unknowns = [])).push(reader.raw(start, reader.pos));
+                    }
+                }
+                if (length !== $undefined) {
+                    if (reader.pos !== end)
+                        throw $RangeError("index out of range");
+                    reader.len = length;
+                }
+                if (_end !== $undefined)
+                    throw $Error("missing end group");
+                return message;
+            };
+
+            return Measure;
+        })();
+
         runner.Reset = (function() {
 
             const Reset = function (properties) {
@@ -5606,11 +6040,12 @@ export const ringagent = $root.ringagent = (() => {
             ToRunner.prototype.tokenize = null;
             ToRunner.prototype.probeDevices = null;
             ToRunner.prototype.reset = null;
+            ToRunner.prototype.measure = null;
 
             let $oneOfFields;
 
             $Object.defineProperty(ToRunner.prototype, "kind", {
-                get: $util.oneOfGetter($oneOfFields = ["loadStage", "loadVocabulary", "tokenize", "probeDevices", "reset"]),
+                get: $util.oneOfGetter($oneOfFields = ["loadStage", "loadVocabulary", "tokenize", "probeDevices", "reset", "measure"]),
                 set: $util.oneOfSetter($oneOfFields)
             });
 
@@ -5631,6 +6066,8 @@ export const ringagent = $root.ringagent = (() => {
                     $root.ringagent.runner.ProbeDevices.encode(message.probeDevices, writer.uint32(34).fork(), _depth + 1).ldelim();
                 if (message.reset != null && $Object.hasOwnProperty.call(message, "reset"))
                     $root.ringagent.runner.Reset.encode(message.reset, writer.uint32(42).fork(), _depth + 1).ldelim();
+                if (message.measure != null && $Object.hasOwnProperty.call(message, "measure"))
+                    $root.ringagent.runner.Measure.encode(message.measure, writer.uint32(50).fork(), _depth + 1).ldelim();
                 if (message.$unknowns != null && $Object.hasOwnProperty.call(message, "$unknowns"))
                     for (let i = 0; i < message.$unknowns.length; ++i)
                         writer.raw(message.$unknowns[i]);
@@ -5697,6 +6134,13 @@ export const ringagent = $root.ringagent = (() => {
                                 break;
                             message.reset = $root.ringagent.runner.Reset.decode(reader, reader.size(), $undefined, _depth + 1, message.reset);
                             message.kind = "reset";
+                            continue;
+                        }
+                    case 6: {
+                            if (wireType !== 2)
+                                break;
+                            message.measure = $root.ringagent.runner.Measure.decode(reader, reader.size(), $undefined, _depth + 1, message.measure);
+                            message.kind = "measure";
                             continue;
                         }
                     }
@@ -6340,6 +6784,100 @@ export const ringagent = $root.ringagent = (() => {
             return Devices;
         })();
 
+        runner.Measured = (function() {
+
+            const Measured = function (properties) {
+                if (properties)
+                    for (let keys = $Object.keys(properties), i = 0; i < keys.length; ++i)
+                        if (properties[keys[i]] != null && keys[i] !== "__proto__")
+                            this[keys[i]] = properties[keys[i]];
+            };
+
+            Measured.prototype.gflops = 0;
+            Measured.prototype.memoryBandwidthBytesPerSecond = 0;
+
+            Measured.encode = function (message, writer, _depth) {
+                if (!writer)
+                    writer = $Writer.create();
+                if (_depth === $undefined)
+                    _depth = 0;
+                if (_depth > $util.recursionLimit)
+                    throw $Error("max depth exceeded");
+                if (message.gflops != null && $Object.hasOwnProperty.call(message, "gflops") && !$Object.is(message.gflops, 0))
+                    writer.uint32(9).double(message.gflops);
+                if (message.memoryBandwidthBytesPerSecond != null && $Object.hasOwnProperty.call(message, "memoryBandwidthBytesPerSecond") && !$Object.is(message.memoryBandwidthBytesPerSecond, 0))
+                    writer.uint32(17).double(message.memoryBandwidthBytesPerSecond);
+                if (message.$unknowns != null && $Object.hasOwnProperty.call(message, "$unknowns"))
+                    for (let i = 0; i < message.$unknowns.length; ++i)
+                        writer.raw(message.$unknowns[i]);
+                return writer;
+            };
+
+            Measured.decode = function (reader, length, _end, _depth, _target) {
+                if (!(reader instanceof $Reader))
+                    reader = $Reader.create(reader);
+                if (_depth === $undefined)
+                    _depth = 0;
+                if (_depth > $Reader.recursionLimit)
+                    throw $Error("max depth exceeded");
+                let end, message, value;
+                if (length === $undefined)
+                    end = reader.len;
+                else {
+                    end = reader.pos + length;
+                    if (end > reader.len)
+                        throw $RangeError("index out of range");
+                    length = reader.len;
+                    reader.len = end;
+                }
+                message = _target || new $root.ringagent.runner.Measured();
+                while (reader.pos < end) {
+                    let start = reader.pos;
+                    let tag = reader.tag();
+                    if (tag === _end) {
+                        _end = $undefined;
+                        break;
+                    }
+                    let wireType = tag & 7;
+                    switch (tag >>>= 3) {
+                    case 1: {
+                            if (wireType !== 1)
+                                break;
+                            if (!$Object.is(value = reader.double(), 0))
+                                message.gflops = value;
+                            else
+                                delete message.gflops;
+                            continue;
+                        }
+                    case 2: {
+                            if (wireType !== 1)
+                                break;
+                            if (!$Object.is(value = reader.double(), 0))
+                                message.memoryBandwidthBytesPerSecond = value;
+                            else
+                                delete message.memoryBandwidthBytesPerSecond;
+                            continue;
+                        }
+                    }
+                    reader.skipType(wireType, _depth, tag);
+                    if (!reader.discardUnknown) {
+                        $util.makeProp(message, "$unknowns", false);
+                        (message.$unknowns || (message.$unknowns = [])).push(reader.raw(start, reader.pos));
+                    }
+                }
+                if (length !== $undefined) {
+                    if (reader.pos !== end)
+                        throw $RangeError("index out of range");
+                    reader.len = length;
+                }
+                if (_end !== $undefined)
+                    throw $Error("missing end group");
+                return message;
+            };
+
+            return Measured;
+        })();
+
         runner.Resident = (function() {
 
             const Resident = function (properties) {
@@ -6556,11 +7094,12 @@ export const ringagent = $root.ringagent = (() => {
             FromRunner.prototype.resident = null;
             FromRunner.prototype.failed = null;
             FromRunner.prototype.wasReset = null;
+            FromRunner.prototype.measured = null;
 
             let $oneOfFields;
 
             $Object.defineProperty(FromRunner.prototype, "kind", {
-                get: $util.oneOfGetter($oneOfFields = ["loaded", "vocabulary", "tokenized", "devices", "resident", "failed", "wasReset"]),
+                get: $util.oneOfGetter($oneOfFields = ["loaded", "vocabulary", "tokenized", "devices", "resident", "failed", "wasReset", "measured"]),
                 set: $util.oneOfSetter($oneOfFields)
             });
 
@@ -6585,6 +7124,8 @@ export const ringagent = $root.ringagent = (() => {
                     $root.ringagent.runner.Failed.encode(message.failed, writer.uint32(50).fork(), _depth + 1).ldelim();
                 if (message.wasReset != null && $Object.hasOwnProperty.call(message, "wasReset"))
                     writer.uint32(56).bool(message.wasReset);
+                if (message.measured != null && $Object.hasOwnProperty.call(message, "measured"))
+                    $root.ringagent.runner.Measured.encode(message.measured, writer.uint32(66).fork(), _depth + 1).ldelim();
                 if (message.$unknowns != null && $Object.hasOwnProperty.call(message, "$unknowns"))
                     for (let i = 0; i < message.$unknowns.length; ++i)
                         writer.raw(message.$unknowns[i]);
@@ -6665,6 +7206,13 @@ export const ringagent = $root.ringagent = (() => {
                                 break;
                             message.wasReset = reader.bool();
                             message.kind = "wasReset";
+                            continue;
+                        }
+                    case 8: {
+                            if (wireType !== 2)
+                                break;
+                            message.measured = $root.ringagent.runner.Measured.decode(reader, reader.size(), $undefined, _depth + 1, message.measured);
+                            message.kind = "measured";
                             continue;
                         }
                     }
