@@ -50,6 +50,8 @@ interface Candidate {
   backoffMs: number;
   nextAt: number;
   dialing: boolean;
+  /** A person was told that the address they gave does not answer. */
+  warned: boolean;
 }
 
 export class Dialer {
@@ -133,7 +135,8 @@ export class Dialer {
     const now = this.options.clock.now();
     const { patienceMs, ...fields } = init;
     this.candidates.set(init.key, {
-      ...fields, addresses: init.addresses.slice(0, MAX_ADDRESSES), heardAt: now, backoffMs: FIRST_BACKOFF_MS, nextAt: now + patienceMs, dialing: false,
+      ...fields, addresses: init.addresses.slice(0, MAX_ADDRESSES), heardAt: now, backoffMs: FIRST_BACKOFF_MS, nextAt: now + patienceMs,
+      dialing: false, warned: false,
     });
     this.schedule();
   }
@@ -163,7 +166,12 @@ export class Dialer {
     this.dials++;
     this.reach(candidate)
       .catch((error: unknown) => {
-        this.options.log.debug('a peer cannot be reached', { peer: candidate.key, error: errorMessageOf(error) });
+        if (candidate.given === null || candidate.warned || this.life.signal.aborted) {
+          this.options.log.debug('a peer cannot be reached', { peer: candidate.key, error: errorMessageOf(error) });
+          return;
+        }
+        candidate.warned = true;
+        this.options.log.warn(`the peer ${candidate.given.text} does not answer; it is tried again and again`, { error: errorMessageOf(error) });
       })
       .finally(() => {
         candidate.dialing = false;

@@ -16,6 +16,7 @@ import type { NodeId } from '../core/types.js';
 import type { Clock, FrameLink, Log, Network, PeerEvents, RefusedPeer, RingEdge, TensorContent, WeightsHeader, WeightsProvider } from '../ports.js';
 import { hostOfText, isLoopback, parsePeerAddress, withoutPeerId } from './addresses.js';
 import { CONTROL_PROTOCOL } from './control-channel.js';
+import { withDeadline } from './deadline.js';
 import { Dialer } from './dialer.js';
 import { isWrongPrologue } from './encryption.js';
 import { HELLO_PROTOCOL } from './hello.js';
@@ -185,7 +186,11 @@ class Libp2pNetwork implements Network {
     if (node === null) return;
     this.node = null;
     // Orderly, but not for ever: a peer that does not answer must not hold up an agent that wants to leave.
-    await Promise.race([node.stop(), new Promise<void>((resolve) => this.clock.after(STOP_TIMEOUT_MS, resolve))]);
+    try {
+      await withDeadline(Promise.resolve(node.stop()), { clock: this.clock, timeoutMs: STOP_TIMEOUT_MS, what: 'peers do not close their connections' });
+    } catch (error) {
+      this.log.warn('the network did not stop in order', { error: errorMessageOf(error) });
+    }
   }
 
   private async *readTensor(from: NodeId, tensor: Parameters<typeof fetchTensorBytes>[1], signal: AbortSignal): AsyncGenerator<Uint8Array> {

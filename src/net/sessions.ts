@@ -85,14 +85,12 @@ export class Sessions {
   async bulkConnection(nodeId: NodeId): Promise<Connection> {
     const session = this.sessions.get(nodeId);
     if (session === undefined) throw new RingError('peer_unreachable', `the node ${nodeId} is not connected`, { nodeId });
-    session.bulk ??= this.openBulk(session);
-    try {
-      return await session.bulk;
-    } catch (error) {
-      session.bulk = null;
+    // One attempt a session: behind a firewall every further one would cost its timeout.
+    session.bulk ??= this.openBulk(session).catch((error: unknown) => {
       this.options.log.debug('no second connection for weights; the first is used', { nodeId, error: errorMessageOf(error) });
       return session.connection;
-    }
+    });
+    return session.bulk;
   }
 
   /** Connected, or about to be on a connection that we dialled: not to be dialled again. */

@@ -48,6 +48,14 @@ describe('two nodes', () => {
     await until(() => again.network.peers().length === 1 && a.network.peers().length === 1, 'connected again without --peer');
   });
 
+  it('meet although the one named by --peer starts later, and the log says what is waited for', async () => {
+    const b = await startNode({ peers: ['127.0.0.1:25721'] });
+    await until(() => b.logLines.some((line) => line.startsWith('warn the peer 127.0.0.1:25721 does not answer')), 'a warning');
+    const a = await startNode({ listen: { host: '127.0.0.1', port: 25_721, portExplicit: true } });
+    await until(() => a.network.peers().length === 1 && b.network.peers().length === 1, 'connected');
+    expect(b.logLines.filter((line) => line.includes('does not answer'))).toHaveLength(1);
+  });
+
   it('give up a dial to themselves', async () => {
     const a = await startNode({ listen: { host: '127.0.0.1', port: 25_701, portExplicit: false }, peers: ['127.0.0.1:25701', '127.0.0.1:25702'] });
     await new Promise((resolve) => setTimeout(resolve, 600));

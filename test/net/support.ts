@@ -63,12 +63,15 @@ export function uniqueCluster(): string {
   return `test-${randomBytes(6).toString('hex')}`;
 }
 
-export async function temporaryDirectory(): Promise<string> {
-  return mkdtemp(join(tmpdir(), 'ring-net-'));
-}
-
 const running = new Set<TestNode>();
 const directories = new Set<string>();
+
+/** Removed by `stopAll`. */
+export async function temporaryDirectory(): Promise<string> {
+  const directory = await mkdtemp(join(tmpdir(), 'ring-net-'));
+  directories.add(directory);
+  return directory;
+}
 
 export async function startNode(options: TestNodeOptions = {}): Promise<TestNode> {
   const stateDir = options.stateDir ?? await temporaryDirectory();
