@@ -14,6 +14,11 @@ import type {
 /** Cache types that keep answers exact (engine.md, "Exactness"). */
 export const KEY_TYPE: GgmlCacheType = 'q8_0';
 export const VALUE_TYPE: GgmlCacheType = 'f16';
+/** For key heads that do not fill q8_0's blocks: these two are exact together as well. */
+const UNALIGNED_KEY_TYPE: GgmlCacheType = 'f16';
+const UNALIGNED_VALUE_TYPE: GgmlCacheType = 'bf16';
+/** Elements in a block of q8_0. */
+const KEY_BLOCK = 32;
 /** Shortest digest prefix that names a model. */
 const MIN_DIGEST_PREFIX = 8;
 
@@ -70,10 +75,14 @@ function placementInput(question: PlanningQuestion, avoid: ReadonlyMap<NodeId, s
     request: question.request,
     planId: question.planId,
     instanceId: question.instanceId,
-    keyType: KEY_TYPE,
-    valueType: VALUE_TYPE,
+    ...cacheTypes(question.shape),
     excluded,
   };
+}
+
+function cacheTypes(shape: ModelShape): Pick<PlacementInput, 'keyType' | 'valueType'> {
+  const aligned = (shape.keyHeadSizes ?? []).every((size) => size % KEY_BLOCK === 0);
+  return aligned ? { keyType: KEY_TYPE, valueType: VALUE_TYPE } : { keyType: UNALIGNED_KEY_TYPE, valueType: UNALIGNED_VALUE_TYPE };
 }
 
 function reasonAgainst(member: ClusterMember): string | null {

@@ -14,6 +14,9 @@ export type Millis = number;
 /** Where a shard computes. Preference order: metal, cuda, vulkan, cpu (core/backends.ts). */
 export type Backend = 'metal' | 'cuda' | 'vulkan' | 'cpu';
 
+/** A device as people may ask for it. Those that are no `Backend` parse, and are missing on every node of this engine. */
+export type DeviceKind = Backend | 'mlx' | 'ane' | 'rocm' | 'gpu';
+
 /** One compute device as the engine enumerates it. */
 export interface Device {
   /** The engine's name, e.g. `CPU`, `Vulkan0`, `CUDA0`. */
@@ -25,6 +28,19 @@ export interface Device {
   readonly memoryFreeBytes: number;
   /** True when the device shares the host's memory (Apple silicon, integrated GPUs, cpu). */
   readonly unified: boolean;
+  /** Measured on a layer of common size: prefill arithmetic. Absent = not measured. */
+  readonly gflops?: number;
+  /** Measured on a layer of common size: weight bytes that a decode step reads per second. Absent = not measured. */
+  readonly memoryBandwidthBytesPerSecond?: number;
+}
+
+/** What a node measured on the way to another one. */
+export interface LinkFigures {
+  readonly nodeId: NodeId;
+  /** The shortest of late, in microseconds: there, the other agent's answer, and back. */
+  readonly roundTripMicros: number;
+  /** Of weights that came over it; null = nothing large has yet. */
+  readonly bytesPerSecond: number | null;
 }
 
 /** Half-open range of layers `[start, end)`. */
@@ -83,6 +99,14 @@ export interface Capabilities {
   readonly shards: readonly HeldShard[];
   /** Where the HTTP API listens, for people (`http://127.0.0.1:11500`); empty when off. */
   readonly apiAddress: string;
+  /** `--device`: first is primary, a later `cpu` takes what does not fit it. Absent = the best that is there. */
+  readonly devicePreference?: readonly DeviceKind[];
+  /** `--max-device-ram`; absent = no limit. */
+  readonly deviceLimitBytes?: number;
+  /** Ways to other nodes that were measured, by node id. Absent = none. */
+  readonly links?: readonly LinkFigures[];
+  /** For people: what this machine could compute on and does not, and what to do. Absent = nothing. */
+  readonly hints?: readonly string[];
 }
 
 /**
@@ -117,6 +141,14 @@ export interface StagePlan {
   readonly backend?: Backend;
   /** Prediction of the memory model, in bytes, above an idle runner. */
   readonly predictedBytes: number;
+  /** The stage's first layers that its device has no room for; absent = all of it is on the device. */
+  readonly spill?: Spill;
+}
+
+/** What of a stage is in host memory beside its device; part of `predictedBytes`. */
+export interface Spill {
+  readonly hostLayers: number;
+  readonly hostBytes: number;
 }
 
 /** A deterministic answer to "which node runs which layers". */
@@ -141,7 +173,8 @@ export interface PlanNote {
   readonly text: string;
 }
 
-export type PlacementPolicy = 'ram_balanced' | 'throughput' | 'manual';
+/** `auto`: the ring with the best predicted decode speed; as `ram_balanced` while nothing was measured. */
+export type PlacementPolicy = 'auto' | 'ram_balanced' | 'throughput' | 'manual';
 
 /** What people asked for; survives a re-plan. */
 export interface InstanceRequest {
@@ -271,6 +304,8 @@ export interface ModelShape {
   /** KV elements per token and layer for K and for V. Length `layers`. 0 for recurrent layers. */
   readonly keyElementsPerToken: readonly number[];
   readonly valueElementsPerToken: readonly number[];
+  /** Sizes of a key head; a quantised K cache needs multiples of its block. Absent = not known to be odd. */
+  readonly keyHeadSizes?: readonly number[];
   /** Constant state per slot and layer in bytes (recurrent layers). */
   readonly stateBytesPerSlot: readonly number[];
   /** Layers whose KV is bounded by a sliding window, in tokens; 0 = full context. Length `layers`. */

@@ -177,6 +177,7 @@ const FUNCTIONS = {
   llama_get_memory: ['llama', 'void *', ['void *']],
   llama_memory_clear: ['llama', 'void', ['void *', 'bool']],
   llama_memory_seq_rm: ['llama', 'bool', ['void *', 'int32', 'int32', 'int32']],
+  llama_memory_seq_cp: ['llama', 'void', ['void *', 'int32', 'int32', 'int32', 'int32']],
   llama_decode: ['llama', 'int32', ['void *', BATCH]],
   llama_synchronize: ['llama', 'void', ['void *']],
   llama_get_logits_ith: ['llama', 'void *', ['void *', 'int32']],

@@ -7,6 +7,7 @@ import { existsSync } from 'node:fs';
 import { RingError } from '../core/errors.js';
 import type { ErrorCode } from '../core/errors.js';
 import type { Backend, GgmlCacheType } from '../core/types.js';
+import { LATENT_ATTENTION_KEY } from '../model/architectures.js';
 import { engineDevices } from './devices.js';
 import { engineLog } from './engine-log.js';
 import { addressOf, FLASH_ATTENTION_ENABLED, loadLlama, LOAD_MODE_NONE, ROPE_TYPE_IMROPE, ROPE_TYPE_MROPE } from './llama.js';
@@ -109,7 +110,9 @@ export function openContext(engineModel: EngineModel, settings: ContextSettings)
   // Never `auto`: it may resolve differently from stage to stage, and a quantised V needs it.
   params.flash_attn_type = FLASH_ATTENTION_ENABLED;
   params.type_k = CACHE_TYPES[settings.keyType];
-  params.type_v = CACHE_TYPES[settings.valueType];
+  // Latent attention: values are a view into the keys, and the engine refuses another type for them.
+  const latent = metadataText(engineModel.llama, model, `${engineModel.architecture}.${LATENT_ATTENTION_KEY}`) !== null;
+  params.type_v = CACHE_TYPES[latent ? settings.keyType : settings.valueType];
   params.offload_kqv = !onCpu;
   params.op_offload = !onCpu;
   // A KV stream per sequence: attention then never sums over other people's cells.

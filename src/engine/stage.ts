@@ -23,6 +23,8 @@ import { endOfGenerationTokens } from './vocabulary.js';
 /** What is open in a slot. */
 interface OpenSequence {
   readonly sequenceId: string;
+  /** The caller's name for it; its lane is the engine's (see `lanes`). */
+  readonly slot: number;
   /** Null where nothing is sampled. */
   readonly sampler: SequenceSampler | null;
   /** Position of the next token. */
@@ -38,6 +40,8 @@ type LogitsPlace = { readonly row: number } | { readonly copy: Float32Array };
 const MAX_SLOTS = 256;
 /** KV cells of a stage: the engine counts them in 32 bits. */
 const MAX_CELLS = 2 ** 31 - 1;
+/** Steps in a row that may go through holes before sequences move together: a move copies a whole KV stream. */
+const HOLEY_STEPS_BEFORE_MOVE = 3;
 /** Placeholder in padded lanes; its output is never read. */
 const PADDING_TOKEN = 0;
 
@@ -71,7 +75,16 @@ class LlamaStage implements StageEngine {
   /** Rows of one call, where they cannot go straight to `output`. */
   private readonly scratch: Float32Array;
   private output = new Float32Array(0);
-  private readonly slots: (OpenSequence | null)[];
+  /**
+   * Index = the engine's sequence id. The engine takes only neighbouring ids into one micro-batch (engine.md), so a
+   * sequence may move to another lane while its slot stays what the ring calls it.
+   */
+  private readonly lanes: (OpenSequence | null)[];
+  /** Slot -> lane; -1 = nothing is open in the slot. */
+  private readonly laneOfSlot: Int32Array;
+  /** A recurrent state is not copied between sequences: those go on with padding. */
+  private readonly movable: boolean;
+  private holeySteps = 0;
   private logitsPlaces = new Map<number, LogitsPlace>();
   private closed = false;
 
@@ -79,6 +92,7 @@ class LlamaStage implements StageEngine {
     const { role, batchTokens } = options;
     const { llama: { c }, architecture } = model;
     const rules = architectureRules(architecture);
+    this.movable = !rules.recurrent;
     this.takesTokens = role === 'whole' || role === 'head';
     this.samples = role === 'whole' || role === 'tail';
     this.hiddenSize = model.hiddenSize;
@@ -125,7 +139,8 @@ class LlamaStage implements StageEngine {
       throw new RingError('unsupported_architecture', `architecture ${architecture} keeps no KV cache; it does not generate text`, { architecture });
     }
     this.memory = memory;
-    this.slots = new Array<OpenSequence | null>(options.slots).fill(null);
+    this.lanes = new Array<OpenSequence | null>(options.slots).fill(null);
+    this.laneOfSlot = new Int32Array(options.slots).fill(-1);
   }
 
   apply(operations: readonly SequenceOperation[]): void {
@@ -133,7 +148,7 @@ class LlamaStage implements StageEngine {
     for (const operation of operations) {
       const current = this.slotAt(operation.slot);
       if (operation.kind === 'close') {
-        if (current !== null) this.closeSlot(operation.slot, current);
+        if (current !== null) this.closeSlot(current);
         continue;
       }
       if (current !== null) {
@@ -146,7 +161,10 @@ class LlamaStage implements StageEngine {
             emittedTokens: operation.emittedTokens,
           })
         : null;
-      this.slots[operation.slot] = { sequenceId: operation.sequenceId, sampler, next: 0, broken: false };
+      // There are as many lanes as slots, and this slot holds none.
+      const lane = this.lanes.indexOf(null);
+      this.lanes[lane] = { sequenceId: operation.sequenceId, slot: operation.slot, sampler, next: 0, broken: false };
+      this.laneOfSlot[operation.slot] = lane;
     }
   }
 
@@ -154,18 +172,19 @@ class LlamaStage implements StageEngine {
     this.checkOpen();
     const rowStarts = this.checkInput(input);
     this.logitsPlaces = new Map();
-    const { slices } = input;
+    this.closeHoles(input.slices);
+    const slices = input.slices.map((slice) => ({ ...slice, slot: this.laneOfSlot[slice.slot] ?? -1 }));
     const total = rowStarts[slices.length] ?? 0;
     if (!this.samples && this.output.length < total * this.hiddenSize) {
       this.output = new Float32Array(new ArrayBuffer(total * this.hiddenSize * 4));
     }
-    const calls = packCalls(slices, { maxTokens: this.options.batchTokens, isFree: (slot) => this.slots[slot] === null });
+    const calls = packCalls(slices, { maxTokens: this.options.batchTokens, isFree: (lane) => this.lanes[lane] === null });
     const sampled = new Map<number, SampledToken>();
     calls.forEach((call, index) => {
       try {
         this.run(call, input, rowStarts, sampled);
       } catch (error) {
-        for (const slice of slices) this.openAt(slice.slot).broken = true;
+        for (const slice of slices) this.inLane(slice.slot).broken = true;
         throw error;
       }
       if (index < calls.length - 1) this.keepLogits();
@@ -187,8 +206,9 @@ class LlamaStage implements StageEngine {
 
   reset(): void {
     this.checkOpen();
-    for (const open of this.slots) open?.sampler?.close();
-    this.slots.fill(null);
+    for (const open of this.lanes) open?.sampler?.close();
+    this.lanes.fill(null);
+    this.laneOfSlot.fill(-1);
     this.logitsPlaces = new Map();
     this.model.llama.c.llama_memory_clear(this.memory, false);
   }
@@ -196,7 +216,7 @@ class LlamaStage implements StageEngine {
   close(): void {
     if (this.closed) return;
     this.closed = true;
-    for (const open of this.slots) open?.sampler?.close();
+    for (const open of this.lanes) open?.sampler?.close();
     this.release();
     this.model.llama.c.llama_model_free(this.model.model);
   }
@@ -220,13 +240,13 @@ class LlamaStage implements StageEngine {
       throw new RingError('engine_failed', `the engine could not compute ${rows} tokens (status ${status}); the sequences of this step must be closed`, { status, rows });
     }
     call.lanes.forEach((lane, index) => {
-      const slot = call.firstSlot + index;
+      const sequence = call.firstSlot + index;
       const slice = input.slices[lane.slice];
       if (slice === undefined) {
-        c.llama_memory_seq_rm(this.memory, slot, -1, -1);
+        c.llama_memory_seq_rm(this.memory, sequence, -1, -1);
         return;
       }
-      const open = this.openAt(slot);
+      const open = this.inLane(sequence);
       open.next += call.tokensPerLane;
       if (!this.samples) {
         if (direct === null) this.copyRows(call, index, rowStarts[lane.slice] ?? 0);
@@ -235,33 +255,33 @@ class LlamaStage implements StageEngine {
       if (!slice.sample || lane.offset + call.tokensPerLane < slice.tokens) return;
       const row = (index + 1) * call.tokensPerLane - 1;
       this.logitsPlaces.set(lane.slice, { row });
-      sampled.set(lane.slice, this.draw(open, slot, row));
+      sampled.set(lane.slice, this.draw(open, row));
     });
   }
 
-  private draw(open: OpenSequence, slot: number, row: number): SampledToken {
-    if (open.sampler === null) throw new RingError('internal', `slot ${slot} has no sampler`);
+  private draw(open: OpenSequence, row: number): SampledToken {
+    if (open.sampler === null) throw new RingError('internal', `slot ${open.slot} has no sampler`);
     const token = open.sampler.sample(this.context, row, open.next);
-    return { slot, sequenceId: open.sequenceId, position: open.next, token, endOfGeneration: this.vocabulary.endOfGeneration.has(token) };
+    return { slot: open.slot, sequenceId: open.sequenceId, position: open.next, token, endOfGeneration: this.vocabulary.endOfGeneration.has(token) };
   }
 
   private fillBatch(call: EngineCall, input: StageInput, rowStarts: readonly number[]): void {
     const count = call.lanes.length * call.tokensPerLane;
     let row = 0;
     for (const [index, lane] of call.lanes.entries()) {
-      const slot = call.firstSlot + index;
+      const sequence = call.firstSlot + index;
       const slice = input.slices[lane.slice];
       const source = (rowStarts[lane.slice] ?? 0) + lane.offset;
       for (let token = 0; token < call.tokensPerLane; token += 1, row += 1) {
         if (slice === undefined) {
           this.setPadding(row);
           // A cut graph must have every row as output, or its last layer drops rows; the tail needs none of padding.
-          this.batch.setRow(row, count, { slot, position: token, output: !this.samples });
+          this.batch.setRow(row, count, { slot: sequence, position: token, output: !this.samples });
           continue;
         }
         this.setInput(row, input, source + token);
         const last = slice.sample && lane.offset + token === slice.tokens - 1;
-        this.batch.setRow(row, count, { slot, position: slice.position + lane.offset + token, output: this.samples ? last : true });
+        this.batch.setRow(row, count, { slot: sequence, position: slice.position + lane.offset + token, output: this.samples ? last : true });
       }
     }
   }
@@ -306,16 +326,49 @@ class LlamaStage implements StageEngine {
     return new Float32Array(viewMemory(pointer, this.vocabularySize * 4)).slice();
   }
 
-  private closeSlot(slot: number, open: OpenSequence): void {
+  private closeSlot(open: OpenSequence): void {
     open.sampler?.close();
-    this.slots[slot] = null;
-    this.model.llama.c.llama_memory_seq_rm(this.memory, slot, -1, -1);
+    const lane = this.laneOfSlot[open.slot] ?? -1;
+    this.laneOfSlot[open.slot] = -1;
+    this.lanes[lane] = null;
+    this.model.llama.c.llama_memory_seq_rm(this.memory, lane, -1, -1);
+  }
+
+  /**
+   * Sequences that decode across holes for a while are moved together, the last into the first hole: padding costs every
+   * step, a move once. The copied KV is the same to the bit.
+   */
+  private closeHoles(slices: readonly SequenceSlice[]): void {
+    const lanes = slices.map((slice) => this.laneOfSlot[slice.slot] ?? -1);
+    const holey = this.movable && slices.every((slice) => slice.tokens === 1) && slices.length > 1
+      && this.lanes.some((open, lane) => open === null && lane > Math.min(...lanes) && lane < Math.max(...lanes));
+    this.holeySteps = holey ? this.holeySteps + 1 : 0;
+    if (this.holeySteps <= HOLEY_STEPS_BEFORE_MOVE) return;
+    this.holeySteps = 0;
+    const { c } = this.model.llama;
+    for (;;) {
+      const hole = this.lanes.indexOf(null);
+      const last = this.lanes.findLastIndex((open) => open !== null);
+      const open = this.lanes[last] ?? null;
+      if (hole < 0 || hole > last || open === null) return;
+      c.llama_memory_seq_cp(this.memory, last, hole, -1, -1);
+      c.llama_memory_seq_rm(this.memory, last, -1, -1);
+      this.lanes[hole] = open;
+      this.lanes[last] = null;
+      this.laneOfSlot[open.slot] = hole;
+    }
+  }
+
+  private inLane(lane: number): OpenSequence {
+    const open = this.lanes[lane] ?? null;
+    if (open === null) throw new RingError('internal', `lane ${lane} is empty`);
+    return open;
   }
 
   private slotAt(slot: number): OpenSequence | null {
-    const open = this.slots[slot];
-    if (open === undefined) throw new RingError('bad_frame', `slot ${slot} does not exist: this stage has ${this.slots.length}`, { slot });
-    return open;
+    const lane = this.laneOfSlot[slot];
+    if (lane === undefined) throw new RingError('bad_frame', `slot ${slot} does not exist: this stage has ${this.lanes.length}`, { slot });
+    return lane < 0 ? null : this.inLane(lane);
   }
 
   private openAt(slot: number): OpenSequence {

@@ -47,6 +47,7 @@ export function modelShape(header: GgufHeader, name: string): ModelShape {
     wholeBytes,
     keyElementsPerToken: kv.keys,
     valueElementsPerToken: kv.values,
+    keyHeadSizes: kv.keyHeadSizes,
     stateBytesPerSlot: Array.from({ length: layers }, () => 0),
     windowTokens: rules.windowTokens,
     feedForwardSize: Math.max(0, ...(perLayerCounts(facts, 'feed_forward_length', where) ?? [])),
@@ -83,18 +84,20 @@ function checkCount(value: number, key: string, where: string): void {
 }
 
 /** KV elements per token and layer, as libllama stores them. */
-function kvElements(facts: ArchitectureFacts, where: string): { keys: number[]; values: number[] } {
+function kvElements(facts: ArchitectureFacts, where: string): { keys: number[]; values: number[]; keyHeadSizes: number[] } {
   const { layers } = facts;
   const number = (suffix: string): number => countOf(facts, suffix, where) ?? 0;
   const heads = perLayerCounts(facts, 'attention.head_count', where) ?? Array.from({ length: layers }, () => 0);
   const kvHeads = perLayerCounts(facts, 'attention.head_count_kv', where) ?? heads;
   const perHead = Math.floor(number('embedding_length') / Math.max(1, ...heads));
   const windowed = number('attention.sliding_window') > 0;
-  const keyLength = Math.max(number('attention.key_length') || perHead, windowed ? number('attention.key_length_swa') : 0);
+  const keyHeadSizes = [number('attention.key_length') || perHead, windowed ? number('attention.key_length_swa') : 0].filter((size) => size > 0);
+  const keyLength = Math.max(0, ...keyHeadSizes);
   const valueLength = Math.max(number('attention.value_length') || perHead, windowed ? number('attention.value_length_swa') : 0);
   // With multi-head latent attention the values are a view into the keys: only keys are stored.
   const latent = number(LATENT_ATTENTION_KEY) > 0 && number('attention.value_length_mla') > 0;
   return {
+    keyHeadSizes,
     keys: kvHeads.map((count) => count * keyLength),
     values: kvHeads.map((count) => (latent ? 0 : count * valueLength)),
   };

@@ -28,7 +28,7 @@ const PROBE_DEADLINE_MS = 30_000;
 const TOKENIZE_DEADLINE_MS = 30_000;
 /** One step of the engine, a long prefill on a slow machine included. */
 export const STEP_DEADLINE_MS = 300_000;
-/** After SIGTERM. */
+/** After its pipe was closed; a step under way is not waited for any longer. */
 const KILL_GRACE_MS = 2_000;
 
 /** Where the runner's program is: beside this file when compiled, in dist/ when run from the sources (tests). */
@@ -151,8 +151,8 @@ export class RunnerProcess implements Runner {
     this.endRequested = true;
     if (this.hasEnded) return;
     const closed = new Promise<void>((resolve) => this.child.once('close', () => resolve()));
+    // The runner ends when its pipe does.
     this.pipe.end();
-    this.child.kill('SIGTERM');
     const timer = setTimeout(() => this.child.kill('SIGKILL'), KILL_GRACE_MS);
     await closed;
     clearTimeout(timer);

@@ -57,8 +57,11 @@ socket.on('data', (chunk: Buffer) => {
 socket.on('end', () => process.exit(0));
 socket.on('close', () => process.exit(0));
 socket.on('error', () => process.exit(0));
-// Ctrl-C in a terminal reaches the whole process group; the agent decides when its runners end.
+// Ctrl-C in a terminal and a service manager's stop reach the whole process group; the agent decides when its runners
+// end: it closes the pipe.
 process.on('SIGINT', () => undefined);
+process.on('SIGTERM', () => undefined);
+process.on('SIGHUP', () => undefined);
 
 try {
   // Heartbeats come first: the agent must stay responsive while the engine computes.

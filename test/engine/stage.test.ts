@@ -164,6 +164,32 @@ describe('slot packing', () => {
     expect(differences(logitsAfter(alone, 0, syntheticPrompt(40, 1), 40, new Int32Array(0)), (feed(stage, 1, syntheticPrompt(40, 1), 0, 40), stage.logits(0)))).toBe(0);
   });
 
+  it('sequences that others left behind in holes move together and keep every bit', () => {
+    const stage = stageOf({ slots: 8 });
+    for (let slot = 0; slot < 8; slot += 1) {
+      open(stage, slot);
+      feed(stage, slot, syntheticPrompt(300, slot), 0, 100);
+    }
+    for (const slot of [1, 3, 5]) stage.apply([{ kind: 'close', slot }]);
+    const slots = [0, 2, 4, 6, 7];
+    const fed = slots.map((slot) => Array.from({ length: 8 }, (_, step) => 20 + slot * 10 + step));
+    for (let step = 0; step < 8; step += 1) {
+      const output = stage.step({
+        slices: slots.map((slot) => ({ slot, position: 300 + step, tokens: 1, sample: true })), tokens: Int32Array.from(fed, (tokens) => tokens[step] ?? 0), hidden: null,
+      });
+      expect([output.engineCalls, output.sampled.map((token) => token.slot)]).toEqual([1, slots]);
+    }
+    const alone = stageOf();
+    slots.forEach((slot, index) => {
+      const expected = logitsAfter(alone, 0, syntheticPrompt(300, slot), 100, Int32Array.from(fed[index] ?? []));
+      expect(differences(stage.logits(index), expected.slice(-2048)), `slot ${slot}`).toBe(0);
+    });
+    // A slot that is opened again starts anew, wherever its sequence lies now.
+    open(stage, 3);
+    feed(stage, 3, syntheticPrompt(40, 3), 0, 40);
+    expect(differences(stage.logits(0), logitsAfter(alone, 0, syntheticPrompt(40, 3), 40, new Int32Array(0)))).toBe(0);
+  });
+
   it('keeps logits of every call of a step that mixes prefill and decode', () => {
     const stage = stageOf({ slots: 2 });
     open(stage, 0);

@@ -50,7 +50,7 @@ const RECIPES: readonly Case[] = [
   { architecture: 'olmo2', layers: 16, weights: 'f16', window: 0, cuts: [[8], [5, 11]] },
   { architecture: 'olmo2', layers: 32, weights: 'q8_0', cuts: [[16], [12, 24]] },
   // Latent attention keeps no values of its own: the value cache has the keys' type (architectures.ts).
-  { architecture: 'deepseek2', layers: 27, weights: 'q8_0', cuts: [[13], [1, 14]], settings: { valueType: 'q8_0' } },
+  { architecture: 'deepseek2', layers: 27, weights: 'q8_0', cuts: [[13], [1, 14]] },
 ];
 
 function promptOf(seed: number): number[] {
