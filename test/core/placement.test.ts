@@ -45,6 +45,14 @@ describe('B9: budgets', () => {
     expect(budgetsOf([node({ reserveBytes: 6 * GB, devices: ['cuda', 'cpu'] })])).toEqual([75 * GB]);
   });
 
+  it('B5: a unified device that may spill has the whole host, not twice the same memory', () => {
+    const mac = (settings: NodeSettings): PlacementNode => nodeOf('a', 16 * GB, {
+      settings, capabilities: { backends: ['metal', 'cpu'], devices: [deviceOf('metal', 12 * GB, true), deviceOf('cpu', 16 * GB)] },
+    });
+    expect(budgetsOf([mac({ reserveBytes: 1 * GB, devices: ['metal'] })])).toEqual([9.2 * GB]);
+    expect(budgetsOf([mac({ reserveBytes: 1 * GB, devices: ['metal', 'cpu'] })])).toEqual([15 * GB]);
+  });
+
   it('lets 8 GB machines take part when nobody set a reserve', () => {
     expect(budgetsOf([nodeOf('a', 8 * GB), nodeOf('b', 64 * GB)])).toEqual([7 * GB, 57.6 * GB]);
   });
@@ -260,6 +268,13 @@ describe('context and slots', () => {
     const small = planIn(placeModel(inputOf(shape, [nodeOf('a', 1.6 * GB, { settings: noReserve })])));
     expect([small.contextTokens, small.slots]).toEqual([512, 4]);
     expect(notesFor(small, null)).toHaveLength(2);
+  });
+
+  it('B7: the cache is part of every stage\'s bytes', () => {
+    const shape = shapeOf({ layers: 4, layerBytes: GB });
+    const bytes = (slots: number): number => planIn(placeModel(inputOf(shape, equalNodes(1), { request: { contextTokens: 1024, slots } }))).stages[0]?.predictedBytes ?? 0;
+    const cachePerSlot = 4 * 1024 * (272 + 512);
+    expect(bytes(9) - bytes(8)).toBeGreaterThanOrEqual(cachePerSlot);
   });
 
   it('beyond the training are obeyed with a note, and nonsense is refused', () => {
