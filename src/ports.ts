@@ -42,6 +42,8 @@ export interface StageOptions {
   readonly valueType: GgmlCacheType;
   /** Largest number of tokens in one engine call; n_batch and n_ubatch. */
   readonly batchTokens: number;
+  /** Layers of the stage, its last, that the device holds; the first stay in host memory. Absent = all. */
+  readonly deviceLayers?: number;
 }
 
 export interface StageInput {
@@ -94,6 +96,21 @@ export interface EngineInventory {
   readonly version: string;
   readonly libraryDirectory: string;
   readonly devices: readonly Device[];
+}
+
+export interface MeasureOptions {
+  readonly backend: Backend;
+  /** Holds the layer's file for the length of the measurement. */
+  readonly directory: string;
+  readonly threads: number;
+}
+
+/** Of one device, on a layer of common size. */
+export interface MeasuredSpeed {
+  /** Arithmetic of a prefill. */
+  readonly gflops: number;
+  /** Weight bytes that a decode step of one sequence reads per second. */
+  readonly memoryBandwidthBytesPerSecond: number;
 }
 
 /** One end of an edge of the ring, or the pipe to a runner: whole frames, in order, bounded. */
@@ -208,6 +225,8 @@ export interface Runner {
   loadVocabulary(headerFile: string): Promise<VocabularyTable>;
   tokenize(text: string, options: { readonly addSpecial: boolean; readonly parseSpecial: boolean }): Promise<readonly number[]>;
   probeDevices(backend: Backend): Promise<EngineInventory>;
+  /** Takes a second or two of computing. */
+  measure(options: MeasureOptions): Promise<MeasuredSpeed>;
   reset(): Promise<void>;
   /** Sends an activation frame's body. False when the pipe is full: wait for `drained`. */
   step(body: Uint8Array): boolean;

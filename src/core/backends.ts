@@ -4,13 +4,10 @@
  * The coordinator alone knows what every node can compute on and what the model supports, so it decides, and the
  * decision travels in the plan. Pure: what a node has comes from its capabilities, never from its operating system.
  */
-import type { Backend, NodeId, PlanNote, StagePlan } from './types.js';
+import type { Backend, DeviceKind, NodeId, PlanNote, StagePlan } from './types.js';
 
 /** First match wins. */
 export const BACKEND_PREFERENCE: readonly Backend[] = ['metal', 'cuda', 'vulkan', 'cpu'];
-
-/** A device as people may ask for it. Those that are no `Backend` parse, and are missing on every node of this engine. */
-export type DeviceKind = Backend | 'mlx' | 'ane' | 'rocm' | 'gpu';
 
 /** Lower case, trimmed. */
 const DEVICE_ALIASES: ReadonlyMap<string, DeviceKind> = new Map<string, DeviceKind>([

@@ -5,10 +5,9 @@
  * It must not know the model beyond its supported backends, nor what other stages need.
  */
 import { backendOfDevice, chooseBackend, missingDeviceAdvice, BACKEND_PREFERENCE } from './backends.js';
-import type { DeviceKind } from './backends.js';
 import { countText } from './quantities.js';
 import type { PlacementNode } from './placement-types.js';
-import type { Backend, NodeId, PlanNote } from './types.js';
+import type { Backend, DeviceKind, NodeId, PlanNote } from './types.js';
 
 /** Share of a device's memory that a stage may take; the rest is the driver's and the screen's. */
 const DEVICE_MEMORY_PERCENT = 85n;

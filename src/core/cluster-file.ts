@@ -7,11 +7,10 @@
 import { clusterFields, nodeFields, placementFields, suggestionFor } from './cluster-file-fields.js';
 import type { Field } from './cluster-file-fields.js';
 import { parseDevices } from './backends.js';
-import type { DeviceKind } from './backends.js';
 import type { NodeSettings } from './placement-types.js';
 import { parsePrecision } from './precision.js';
 import type { Precision } from './precision.js';
-import type { LayerRange, PlacementPolicy } from './types.js';
+import type { DeviceKind, LayerRange, PlacementPolicy } from './types.js';
 
 /** Nodes in one file. */
 export const MAX_FILE_NODES = 4096;

@@ -1,10 +1,9 @@
 /**
  * Input and output of placement: the contract between core/placement.ts and those who ask for a plan.
  */
-import type { DeviceKind } from './backends.js';
 import type { ErrorCode } from './errors.js';
 import type {
-  Capabilities, GgmlCacheType, InstanceRequest, LayerRange, ModelShape, NodeId, Plan, PlanNote,
+  Capabilities, DeviceKind, GgmlCacheType, InstanceRequest, LayerRange, ModelShape, NodeId, Plan, PlanNote,
 } from './types.js';
 
 /** A node as placement sees it. `settings` come from a cluster file or flags; absent = zero configuration. */

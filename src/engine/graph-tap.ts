@@ -58,6 +58,8 @@ export class GraphTap {
   }
 
   private visit(tensor: bigint, ask: boolean): boolean {
+    // False ends one device's part of the graph only: what follows on another would compute with rows that never came.
+    if (ask && this.captures > 0) this.problem ??= `the engine went on to node ${tensorName(tensor)} after ${String(this.nodes.output)}; this stage must be on one device, or end on it`;
     const prefix = tensorNamePrefix(tensor);
     if (prefix === this.outputPrefix && tensorName(tensor) === this.nodes.output) return ask ? this.captures === 0 : this.capture(tensor);
     if (prefix === this.overwritePrefix && tensorName(tensor) === this.nodes.overwrite) return ask || this.overwrite(tensor);

@@ -57,8 +57,15 @@ const MIN_WEIGHT_BYTES_PER_THREAD = 8 << 20;
 /** Lines of the engine's log that a load error repeats. */
 const MAX_QUOTED_LINES = 3;
 
+export interface LoadOptions {
+  readonly backend?: Backend;
+  readonly vocabularyOnly: boolean;
+  /** Layers, the last, that the device holds; the first stay in host memory. Absent = all. */
+  readonly deviceLayers?: number;
+}
+
 /** Throws `io_failed`, `bad_gguf`, `unsupported_architecture`, `out_of_memory`, `backend_missing`. */
-export function loadModel(file: string, options: { readonly backend?: Backend; readonly vocabularyOnly: boolean }): EngineModel {
+export function loadModel(file: string, options: LoadOptions): EngineModel {
   const llama = loadLlama(options.backend);
   if (!existsSync(file)) throw new RingError('io_failed', `model file ${file} does not exist`, { file });
   const { c } = llama;
@@ -69,6 +76,10 @@ export function loadModel(file: string, options: { readonly backend?: Backend; r
     params.n_gpu_layers = 0;
     // Weights that the cpu repacks are copies: mapped as well they would be in memory twice.
     params.load_mode = LOAD_MODE_NONE;
+  } else if (options.deviceLayers !== undefined) {
+    // The engine counts from the end, what follows the last layer included: that is always on the device, so that the
+    // graph ends there.
+    params.n_gpu_layers = options.deviceLayers + 1;
   }
   if (placement.devices !== null) params.devices = addressOf(placement.devices);
   const mark = engineLog.mark();

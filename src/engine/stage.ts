@@ -51,7 +51,11 @@ const PADDING_TOKEN = 0;
  */
 export function openStage(options: StageOptions): StageEngine {
   checkOptions(options);
-  const model = loadModel(options.stageFile, { ...(options.backend === undefined ? {} : { backend: options.backend }), vocabularyOnly: false });
+  const model = loadModel(options.stageFile, {
+    ...(options.backend === undefined ? {} : { backend: options.backend }),
+    ...(options.deviceLayers === undefined ? {} : { deviceLayers: options.deviceLayers }),
+    vocabularyOnly: false,
+  });
   try {
     return new LlamaStage(options, model);
   } catch (error) {
@@ -430,6 +434,8 @@ function checkOptions(options: StageOptions): void {
   for (const [name, value] of Object.entries({ slots, contextTokens, batchTokens, threads })) {
     if (!Number.isInteger(value) || value < 1) throw wrong(`${name} is ${value}, which is no positive whole number`);
   }
+  const { deviceLayers = 0 } = options;
+  if (!Number.isInteger(deviceLayers) || deviceLayers < 0) throw wrong(`deviceLayers is ${deviceLayers}, which is no whole number of layers`);
   if (contextTokens * slots > MAX_CELLS) throw wrong(`${slots} slots of ${contextTokens} tokens are more cells than the engine can count`);
   if (slots > MAX_SLOTS) throw wrong(`${slots} slots are more than the ${MAX_SLOTS} that the engine has`);
   if ((role === 'head') !== (embedding !== null)) throw wrong(`role ${role} ${role === 'head' ? 'needs' : 'has no use for'} a token embedding`);

@@ -7,11 +7,12 @@
 import { spawn } from 'node:child_process';
 import type { ChildProcess } from 'node:child_process';
 import { existsSync } from 'node:fs';
+import { constants, setPriority } from 'node:os';
 import { Duplex } from 'node:stream';
 import { fileURLToPath } from 'node:url';
 import { RingError } from '../core/errors.js';
 import type { Device } from '../core/types.js';
-import type { EngineInventory, LoadedStage, Log, Runner, RunnerEvents, RunnerLauncher, StageOptions, VocabularyTable } from '../ports.js';
+import type { EngineInventory, LoadedStage, Log, MeasuredSpeed, MeasureOptions, Runner, RunnerEvents, RunnerLauncher, StageOptions, VocabularyTable } from '../ports.js';
 import { encodeFrame, FrameDecoder } from '../wire/framing.js';
 import { isActivation, MAX_PIPE_FRAME_BYTES, PIPE_ACTIVATION, PIPE_CONTROL, PIPE_KIND_BYTES } from '../wire/pipe.js';
 import { decodeFromRunner, encodeToRunner } from '../wire/runner-codec.js';
@@ -25,6 +26,8 @@ const LOAD_DEADLINE_FLOOR_MS = 60_000;
 const SLOWEST_DISK_BYTES_PER_MS = 30_000;
 const VOCABULARY_DEADLINE_MS = 60_000;
 const PROBE_DEADLINE_MS = 30_000;
+/** A device may compile its kernels first, and everything else comes before measuring. */
+const MEASURE_DEADLINE_MS = 180_000;
 const TOKENIZE_DEADLINE_MS = 30_000;
 /** One step of the engine, a long prefill on a slow machine included. */
 export const STEP_DEADLINE_MS = 300_000;
@@ -117,6 +120,14 @@ export class RunnerProcess implements Runner {
     const message = await this.ask({ kind: 'probe_devices', backend }, (answer) => answer.kind === 'devices', PROBE_DEADLINE_MS, 'looking for devices');
     if (message.kind !== 'devices') throw new RingError('internal', `${this.what} answered ${message.kind} to a device probe`);
     return message.inventory;
+  }
+
+  /** How fast a device is. It computes for a second or two, so it steps back behind everything else first. */
+  async measure(options: MeasureOptions): Promise<MeasuredSpeed> {
+    if (this.child.pid !== undefined) lowestPriority(this.child.pid);
+    const message = await this.ask({ kind: 'measure', options }, (answer) => answer.kind === 'measured', MEASURE_DEADLINE_MS, 'measuring');
+    if (message.kind !== 'measured') throw new RingError('internal', `${this.what} answered ${message.kind} to a measurement`);
+    return message.speed;
   }
 
   /** Forgets every sequence; the weights stay. */
@@ -251,6 +262,16 @@ export class RunnerProcess implements Runner {
     }
     this.waiters.clear();
     this.events.ended(error);
+  }
+}
+
+/** A runner lowers its own priority at its start, and a process may only go further down. */
+function lowestPriority(pid: number): void {
+  try {
+    setPriority(pid, constants.priority.PRIORITY_LOW);
+  } catch {
+    // It ended, or the system does not allow it: the measurement still stands, it is only less polite.
+    return;
   }
 }
 

@@ -4,6 +4,7 @@
 import { errorCodeOf, errorMessageOf, RingError } from '../core/errors.js';
 import type { Backend } from '../core/types.js';
 import { inventory } from '../engine/devices.js';
+import { measureSpeed } from '../engine/measure.js';
 import { openStage } from '../engine/stage.js';
 import { openVocabulary } from '../engine/vocabulary.js';
 import type { StageEngine, StageOptions, Vocabulary } from '../ports.js';
@@ -33,6 +34,9 @@ export class RunnerLoop {
       case 'load_vocabulary': return this.loadVocabulary(message.headerFile);
       case 'tokenize': return this.tokenize(message);
       case 'probe_devices': return this.probe(message.backend);
+      case 'measure':
+        this.output.control({ kind: 'measured', speed: measureSpeed(message.options) });
+        return;
       case 'reset':
         this.stage?.reset();
         this.output.control({ kind: 'was_reset' });

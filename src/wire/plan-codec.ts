@@ -13,11 +13,13 @@ import { fromHeldModelMessage, readRange, toHeldModelMessage } from './record-co
 import { ringagent } from './gen/messages.js';
 
 const MAX_STAGES = 1024;
+const MAX_STAGE_LAYERS = 65_536;
 const MAX_INSTANCES = 1024;
+const MAX_REMOVED = 1024;
 const MAX_NOTES = 4096;
 export const MAX_STATUSES = 4096;
 
-const POLICIES: readonly PlacementPolicy[] = ['ram_balanced', 'throughput', 'manual'];
+const POLICIES: readonly PlacementPolicy[] = ['auto', 'ram_balanced', 'throughput', 'manual'];
 const INSTANCE_STATES: readonly InstanceState[] = ['planning', 'preparing', 'active', 'failed'];
 const STAGE_STATES: readonly StageState[] = ['fetching', 'loading', 'ready', 'failed'];
 
@@ -42,14 +44,16 @@ export function fromRequestMessage(message: ringagent.control.InstanceRequest.$P
 }
 
 export function toDesiredMessage(desired: DesiredState): ringagent.control.DesiredState.$Properties {
-  return { version: desired.version, instances: desired.instances.map(toInstanceMessage) };
+  return { version: desired.version, instances: desired.instances.map(toInstanceMessage), removed: [...(desired.removed ?? [])] };
 }
 
 export function fromDesiredMessage(message: ringagent.control.DesiredState.$Properties | null | undefined): DesiredState {
   const desired = readRequired(message, 'desired');
+  const removed = readList(desired.removed, 'desired.removed', MAX_REMOVED, (id) => readName(id, 'desired.removed'));
   return {
     version: readUnsigned(desired.version, 'desired.version'),
     instances: readList(desired.instances, 'desired.instances', MAX_INSTANCES, fromInstanceMessage),
+    ...(removed.length === 0 ? {} : { removed }),
   };
 }
 
@@ -111,6 +115,7 @@ function toStageMessage(stage: StagePlan): ringagent.control.StagePlan.$Properti
     end: stage.range.end,
     backend: stage.backend ?? '',
     predictedBytes: stage.predictedBytes,
+    ...(stage.spill === undefined ? {} : { spill: { ...stage.spill } }),
   };
 }
 
@@ -122,6 +127,12 @@ function fromStageMessage(message: ringagent.control.StagePlan.$Properties): Sta
     range: readRange(message.start, message.end, 'stage'),
     ...(backend === '' ? {} : { backend: readOneOf(backend, 'stage.backend', BACKENDS) }),
     predictedBytes: readUnsigned(message.predictedBytes, 'stage.predicted_bytes'),
+    ...(message.spill === null || message.spill === undefined ? {} : {
+      spill: {
+        hostLayers: readUnsigned(message.spill.hostLayers, 'stage.spill.host_layers', MAX_STAGE_LAYERS),
+        hostBytes: readUnsigned(message.spill.hostBytes, 'stage.spill.host_bytes'),
+      },
+    }),
   };
 }
 

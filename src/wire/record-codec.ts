@@ -3,9 +3,9 @@
  *
  * A record is data that its owner published; whether it is believed is membership's decision. Throws `bad_frame`.
  */
-import type { Capabilities, Device, HeldModel, HeldShard, NodeRecord } from '../core/types.js';
+import type { Capabilities, Device, HeldModel, HeldShard, LinkFigures, NodeRecord } from '../core/types.js';
 import {
-  BACKENDS, badField, decodeBytes, digestBytes, readDigest, readList, readName, readOneOf, readOptionalPositive,
+  BACKENDS, badField, decodeBytes, DEVICE_KINDS, digestBytes, fitText, readDigest, readList, readName, readOneOf, readOptionalPositive,
   readOptionalUnsigned, readRequired, readText, readUnsigned,
 } from './fields.js';
 import { ringagent } from './gen/messages.js';
@@ -15,6 +15,9 @@ const MAX_HELD_MODELS = 4096;
 const MAX_HELD_SHARDS = 4096;
 export const MAX_ADDRESSES = 32;
 const MAX_LAYERS = 65_536;
+export const MAX_LINKS = 64;
+const MAX_HINTS = 16;
+const MAX_HINT_CHARACTERS = 1_024;
 
 /** The first words on a connection. Never changes in a way that an old agent cannot read. */
 export interface Hello {
@@ -107,10 +110,19 @@ function toCapabilitiesMessage(capabilities: Capabilities): ringagent.gossip.Cap
     models: capabilities.models.map(toHeldModelMessage),
     shards: capabilities.shards.map(toShardMessage),
     apiAddress: capabilities.apiAddress,
+    devicePreference: [...capabilities.devicePreference ?? []],
+    ...(capabilities.deviceLimitBytes === undefined ? {} : { deviceLimitBytes: capabilities.deviceLimitBytes }),
+    links: (capabilities.links ?? []).slice(0, MAX_LINKS).map((link) => ({ ...link })),
+    hints: (capabilities.hints ?? []).slice(0, MAX_HINTS).map((hint) => fitText(hint, MAX_HINT_CHARACTERS)),
   };
 }
 
 function fromCapabilitiesMessage(message: ringagent.gossip.Capabilities.$Properties): Capabilities {
+  const devicePreference = readList(message.devicePreference, 'capabilities.device_preference', DEVICE_KINDS.length,
+    (device) => readOneOf(device, 'capabilities.device_preference', DEVICE_KINDS));
+  const deviceLimitBytes = readOptionalUnsigned(message.deviceLimitBytes, 'capabilities.device_limit_bytes');
+  const links = readList(message.links, 'capabilities.links', MAX_LINKS, fromLinkMessage);
+  const hints = readList(message.hints, 'capabilities.hints', MAX_HINTS, (hint) => readText(hint, 'capabilities.hints', MAX_HINT_CHARACTERS));
   return {
     agentVersion: readName(message.agentVersion, 'capabilities.agent_version'),
     protocolMin: readUnsigned(message.protocolMin, 'capabilities.protocol_min'),
@@ -133,10 +145,24 @@ function fromCapabilitiesMessage(message: ringagent.gossip.Capabilities.$Propert
     models: readList(message.models, 'capabilities.models', MAX_HELD_MODELS, fromHeldModelMessage),
     shards: readList(message.shards, 'capabilities.shards', MAX_HELD_SHARDS, fromShardMessage),
     apiAddress: readText(message.apiAddress, 'capabilities.api_address'),
+    ...(devicePreference.length === 0 ? {} : { devicePreference }),
+    ...(deviceLimitBytes === null ? {} : { deviceLimitBytes }),
+    ...(links.length === 0 ? {} : { links }),
+    ...(hints.length === 0 ? {} : { hints }),
+  };
+}
+
+function fromLinkMessage(message: ringagent.gossip.Link.$Properties): LinkFigures {
+  return {
+    nodeId: readName(message.nodeId, 'link.node_id'),
+    roundTripMicros: readUnsigned(message.roundTripMicros, 'link.round_trip_micros'),
+    bytesPerSecond: readOptionalPositive(message.bytesPerSecond, 'link.bytes_per_second'),
   };
 }
 
 function fromDeviceMessage(message: ringagent.gossip.Device.$Properties): Device {
+  const gflops = readOptionalPositive(message.gflops, 'device.gflops');
+  const bandwidth = readOptionalPositive(message.memoryBandwidthBytesPerSecond, 'device.memory_bandwidth_bytes_per_second');
   return {
     name: readName(message.name, 'device.name'),
     description: readText(message.description, 'device.description'),
@@ -144,6 +170,8 @@ function fromDeviceMessage(message: ringagent.gossip.Device.$Properties): Device
     memoryTotalBytes: readUnsigned(message.memoryTotalBytes, 'device.memory_total_bytes'),
     memoryFreeBytes: readUnsigned(message.memoryFreeBytes, 'device.memory_free_bytes'),
     unified: message.unified ?? false,
+    ...(gflops === null ? {} : { gflops }),
+    ...(bandwidth === null ? {} : { memoryBandwidthBytesPerSecond: bandwidth }),
   };
 }
 

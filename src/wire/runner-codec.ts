@@ -6,7 +6,7 @@
 import { RingError } from '../core/errors.js';
 import type { ErrorCode } from '../core/errors.js';
 import type { Backend, Device, GgmlCacheType } from '../core/types.js';
-import type { EngineInventory, LoadedStage, StageOptions, StageRole, VocabularyTable } from '../ports.js';
+import type { EngineInventory, LoadedStage, MeasuredSpeed, MeasureOptions, StageOptions, StageRole, VocabularyTable } from '../ports.js';
 import { ringagent } from './gen/messages.js';
 
 const { ToRunner: WireToRunner, FromRunner: WireFromRunner } = ringagent.runner;
@@ -16,6 +16,7 @@ export type ToRunner =
   | { readonly kind: 'load_vocabulary'; readonly headerFile: string }
   | { readonly kind: 'tokenize'; readonly call: number; readonly text: string; readonly addSpecial: boolean; readonly parseSpecial: boolean }
   | { readonly kind: 'probe_devices'; readonly backend: Backend }
+  | { readonly kind: 'measure'; readonly options: MeasureOptions }
   | { readonly kind: 'reset' };
 
 export type FromRunner =
@@ -23,6 +24,7 @@ export type FromRunner =
   | { readonly kind: 'vocabulary'; readonly table: VocabularyTable }
   | { readonly kind: 'tokenized'; readonly call: number; readonly tokens: readonly number[] }
   | { readonly kind: 'devices'; readonly inventory: EngineInventory }
+  | { readonly kind: 'measured'; readonly speed: MeasuredSpeed }
   | { readonly kind: 'resident'; readonly bytes: number }
   /** `step` and `call` are 0 when the runner as a whole failed. */
   | { readonly kind: 'failed'; readonly code: ErrorCode; readonly message: string; readonly step: number; readonly call: number }
@@ -45,6 +47,10 @@ export function decodeToRunner(bytes: Uint8Array): ToRunner {
   }
   if (wire.probeDevices) return { kind: 'probe_devices', backend: (wire.probeDevices.backend ?? 'cpu') as Backend };
   if (wire.reset) return { kind: 'reset' };
+  if (wire.measure) {
+    const { backend, directory, threads } = wire.measure;
+    return { kind: 'measure', options: { backend: (backend ?? 'cpu') as Backend, directory: directory ?? '', threads: threads ?? 1 } };
+  }
   throw new RingError('bad_frame', 'a message to the runner has no known kind');
 }
 
@@ -64,6 +70,10 @@ export function decodeFromRunner(bytes: Uint8Array): FromRunner {
     const { version, libraryDirectory, devices } = wire.devices;
     return { kind: 'devices', inventory: { version: version ?? '', libraryDirectory: libraryDirectory ?? '', devices: (devices ?? []).map(fromWireDevice) } };
   }
+  if (wire.measured) {
+    const { gflops, memoryBandwidthBytesPerSecond } = wire.measured;
+    return { kind: 'measured', speed: { gflops: gflops ?? 0, memoryBandwidthBytesPerSecond: memoryBandwidthBytesPerSecond ?? 0 } };
+  }
   if (wire.resident) return { kind: 'resident', bytes: Number(wire.resident.bytes ?? 0) };
   if (wire.failed) {
     const { code, message, step, call } = wire.failed;
@@ -79,6 +89,7 @@ function toWire(message: ToRunner): ringagent.runner.ToRunner.$Properties {
     case 'load_vocabulary': return { loadVocabulary: { headerFile: message.headerFile } };
     case 'tokenize': return { tokenize: message };
     case 'probe_devices': return { probeDevices: { backend: message.backend } };
+    case 'measure': return { measure: message.options };
     case 'reset': return { reset: {} };
   }
 }
@@ -101,6 +112,7 @@ function fromRunnerToWire(message: FromRunner): ringagent.runner.FromRunner.$Pro
     }
     case 'tokenized': return { tokenized: { call: message.call, tokens: [...message.tokens] } };
     case 'devices': return { devices: { ...message.inventory, devices: [...message.inventory.devices] } };
+    case 'measured': return { measured: message.speed };
     case 'resident': return { resident: { bytes: message.bytes } };
     case 'failed': return { failed: message };
     case 'was_reset': return { wasReset: true };
@@ -122,6 +134,7 @@ function fromWireOptions(wire: ringagent.runner.LoadStage.$Properties): StageOpt
     keyType: (wire.keyType ?? 'f16') as GgmlCacheType,
     valueType: (wire.valueType ?? 'f16') as GgmlCacheType,
     batchTokens: wire.batchTokens ?? 1,
+    ...(wire.deviceLayers === null || wire.deviceLayers === undefined ? {} : { deviceLayers: wire.deviceLayers }),
   };
 }
 

@@ -1272,6 +1272,9 @@ export namespace ringagent {
             /** DesiredState instances. */
             instances: ringagent.control.Instance.$Properties[];
 
+            /** DesiredState removed. */
+            removed: string[];
+
             /**
              * Encodes the specified DesiredState message. Does not implicitly {@link ringagent.control.DesiredState.verify|verify} messages.
              * @param message DesiredState message or plain object to encode
@@ -1301,6 +1304,9 @@ export namespace ringagent {
 
                 /** DesiredState instances */
                 instances?: (ringagent.control.Instance.$Properties[]|null);
+
+                /** DesiredState removed */
+                removed?: (string[]|null);
 
                 /** Unknown fields preserved while decoding when enabled */
                 $unknowns?: Uint8Array[];
@@ -3457,8 +3463,8 @@ export namespace ringagent {
             /** LoadStage batchTokens. */
             batchTokens: number;
 
-            /** LoadStage hostLayers. */
-            hostLayers: number;
+            /** LoadStage deviceLayers. */
+            deviceLayers?: (number|null);
 
             /**
              * Encodes the specified LoadStage message. Does not implicitly {@link ringagent.runner.LoadStage.verify|verify} messages.
@@ -3514,8 +3520,8 @@ export namespace ringagent {
                 /** LoadStage batchTokens */
                 batchTokens?: (number|null);
 
-                /** LoadStage hostLayers */
-                hostLayers?: (number|null);
+                /** LoadStage deviceLayers */
+                deviceLayers?: (number|null);
 
                 /** Unknown fields preserved while decoding when enabled */
                 $unknowns?: Uint8Array[];

@@ -1984,6 +1984,7 @@ export const ringagent = $root.ringagent = (() => {
 
             const DesiredState = function (properties) {
                 this.instances = [];
+                this.removed = [];
                 if (properties)
                     for (let keys = $Object.keys(properties), i = 0; i < keys.length; ++i)
                         if (properties[keys[i]] != null && keys[i] !== "__proto__")
@@ -1992,6 +1993,7 @@ export const ringagent = $root.ringagent = (() => {
 
             DesiredState.prototype.version = $util.Long ? $util.Long.fromBits(0,0,true) : 0;
             DesiredState.prototype.instances = $util.emptyArray;
+            DesiredState.prototype.removed = $util.emptyArray;
 
             DesiredState.encode = function (message, writer, _depth) {
                 if (!writer)
@@ -2005,6 +2007,9 @@ export const ringagent = $root.ringagent = (() => {
                 if (message.instances != null && message.instances.length)
                     for (let i = 0; i < message.instances.length; ++i)
                         $root.ringagent.control.Instance.encode(message.instances[i], writer.uint32(18).fork(), _depth + 1).ldelim();
+                if (message.removed != null && message.removed.length)
+                    for (let i = 0; i < message.removed.length; ++i)
+                        writer.uint32(26).string(message.removed[i]);
                 if (message.$unknowns != null && $Object.hasOwnProperty.call(message, "$unknowns"))
                     for (let i = 0; i < message.$unknowns.length; ++i)
                         writer.raw(message.$unknowns[i]);
@@ -2053,6 +2058,14 @@ export const ringagent = $root.ringagent = (() => {
                             if (!(message.instances && message.instances.length))
                                 message.instances = [];
                             message.instances.push($root.ringagent.control.Instance.decode(reader, reader.size(), $undefined, _depth + 1));
+                            continue;
+                        }
+                    case 3: {
+                            if (wireType !== 2)
+                                break;
+                            if (!(message.removed && message.removed.length))
+                                message.removed = [];
+                            message.removed.push(reader.stringVerify());
                             continue;
                         }
                     }
@@ -5392,7 +5405,15 @@ export const ringagent = $root.ringagent = (() => {
             LoadStage.prototype.keyType = "";
             LoadStage.prototype.valueType = "";
             LoadStage.prototype.batchTokens = 0;
-            LoadStage.prototype.hostLayers = 0;
+            LoadStage.prototype.deviceLayers = null;
+
+            let $oneOfFields;
+
+            // Virtual OneOf for proto3 optional field
+            $Object.defineProperty(LoadStage.prototype, "_deviceLayers", {
+                get: $util.oneOfGetter($oneOfFields = ["deviceLayers"]),
+                set: $util.oneOfSetter($oneOfFields)
+            });
 
             LoadStage.encode = function (message, writer, _depth) {
                 if (!writer)
@@ -5421,8 +5442,8 @@ export const ringagent = $root.ringagent = (() => {
                     writer.uint32(74).string(message.valueType);
                 if (message.batchTokens != null && $Object.hasOwnProperty.call(message, "batchTokens") && message.batchTokens !== 0)
                     writer.uint32(80).uint32(message.batchTokens);
-                if (message.hostLayers != null && $Object.hasOwnProperty.call(message, "hostLayers") && message.hostLayers !== 0)
-                    writer.uint32(88).uint32(message.hostLayers);
+                if (message.deviceLayers != null && $Object.hasOwnProperty.call(message, "deviceLayers"))
+                    writer.uint32(88).uint32(message.deviceLayers);
                 if (message.$unknowns != null && $Object.hasOwnProperty.call(message, "$unknowns"))
                     for (let i = 0; i < message.$unknowns.length; ++i)
                         writer.raw(message.$unknowns[i]);
@@ -5546,10 +5567,8 @@ export const ringagent = $root.ringagent = (() => {
                     case 11: {
                             if (wireType !== 0)
                                 break;
-                            if (value = reader.uint32())
-                                message.hostLayers = value;
-                            else
-                                delete message.hostLayers;
+                            message.deviceLayers = reader.uint32();
+                            message._deviceLayers = "deviceLayers";
                             continue;
                         }
                     }
