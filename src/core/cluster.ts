@@ -5,73 +5,38 @@
  * The same inputs at the same times give the same outputs, so a whole cluster runs in a seeded simulation (test/sim).
  * It must not know sockets, timers, files, runners or tokens; the agent's loop carries its outputs out.
  */
-import { Calls, refusal } from './calls.js';
+import { Calls } from './calls.js';
 import type { Call, CallAnswer } from './calls.js';
-import { adopt, covers, MAX_INSTANCES, MAX_REMOVED, modelKey, NOTHING_DESIRED } from './desired-state.js';
-import type { Meeting } from './desired-state.js';
+import type { ClusterInput, ClusterOutput, ClusterSettings } from './cluster-io.js';
+import { hostnameOf, isUnsettled, membersOf, whyNoCoordinator } from './cluster-table.js';
+import type { TableSources } from './cluster-table.js';
+import { adopt, covers, NOTHING_DESIRED } from './desired-state.js';
 import { Election } from './election.js';
 import { ALIVE_INTERVAL_MS, FailureDetector } from './failure-detector.js';
 import type { Liveness } from './failure-detector.js';
-import type { ErrorCode } from './errors.js';
-import type { ClusterMessage, CoordinatorMessage } from './messages.js';
+import { loadInstance, unloadInstance } from './instances.js';
 import { Membership } from './membership.js';
-import { findModel, planOn } from './planning.js';
-import type { ClusterMember, Place } from './planning.js';
+import type { ClusterMessage, CoordinatorMessage } from './messages.js';
 import type { PlacementResult } from './placement-types.js';
+import { planOn } from './planning.js';
+import type { ClusterMember } from './planning.js';
 import { Reconciler } from './reconcile.js';
-import type { ReconcileView, ShapeAnswer } from './reconcile.js';
+import type { ReconcileView, ShapeAnswer } from './reconcile-rules.js';
+import { meetingOf, servingStages } from './serving.js';
+import type { Evidence } from './serving.js';
 import { compareTerms, sameTerm } from './terms.js';
-import type {
-  Capabilities, DesiredState, Instance, InstanceRequest, Millis, ModelShape, NodeId, NodeRecord, StageStatus, Term,
-} from './types.js';
+import type { DesiredState, InstanceRequest, Millis, ModelShape, NodeId, NodeRecord, StageStatus, Term } from './types.js';
+
+export type { ClusterInput, ClusterOutput, ClusterSettings } from './cluster-io.js';
 
 /** Stage statuses are repeated this often, in case a word was lost. */
 export const STAGES_INTERVAL_MS = 1_000;
-/** How long a new coordinator, or the coming of a node, holds up plans until everyone follows. */
-export const SETTLE_MS = 1_500;
 /** A dead node stays in the table this long. */
 export const FORGET_DEAD_AFTER_MS = 3_600_000;
 /** Serials of one incarnation: a node that starts anew never uses a plan id again. */
 export const SERIALS_PER_INCARNATION = 10_000;
 /** Shapes kept; each is some kilobytes. */
 const MAX_SHAPES = 64;
-
-export interface ClusterSettings {
-  readonly nodeId: NodeId;
-  /** Persisted, incremented at every start. */
-  readonly incarnation: number;
-  /** Drawn per process. */
-  readonly nonce: string;
-  readonly place: Place;
-}
-
-export type ClusterInput =
-  /** Every 100 ms or so. */
-  | { readonly kind: 'tick' }
-  | { readonly kind: 'peer_connected'; readonly nodeId: NodeId }
-  | { readonly kind: 'peer_disconnected'; readonly nodeId: NodeId; readonly reason: string }
-  | { readonly kind: 'message'; readonly from: NodeId; readonly message: ClusterMessage }
-  /** What this node is, at start and at every change. */
-  | { readonly kind: 'capabilities'; readonly capabilities: Capabilities; readonly addresses?: readonly string[] }
-  /** All stages of this node, at every change. */
-  | { readonly kind: 'local_stages'; readonly statuses: readonly StageStatus[] }
-  | { readonly kind: 'load'; readonly callId: string; readonly request: InstanceRequest }
-  | { readonly kind: 'unload'; readonly callId: string; readonly instanceId: string }
-  /** Answers `need_shape`. */
-  | {
-    readonly kind: 'shape'; readonly modelRef: string; readonly shape: ModelShape | null;
-    readonly error: { readonly code: ErrorCode; readonly message: string } | null;
-  }
-  /** The node goes on purpose. Nothing happens after it. */
-  | { readonly kind: 'leave' };
-
-export type ClusterOutput =
-  | { readonly kind: 'send'; readonly to: NodeId; readonly message: ClusterMessage }
-  /** `modelRef` is the model's digest. Asked again every `SHAPE_RETRY_MS` until it is answered. */
-  | { readonly kind: 'need_shape'; readonly modelRef: string }
-  | { readonly kind: 'reply'; readonly callId: string; readonly instanceId: string; readonly error: CallAnswer['error'] }
-  /** One sentence for people, and the sign to look at the accessors again. */
-  | { readonly kind: 'changed'; readonly what: 'membership' | 'coordinator' | 'desired'; readonly text: string };
 
 export class ClusterNode {
   private readonly detector = new FailureDetector();
@@ -80,6 +45,7 @@ export class ClusterNode {
   private readonly calls = new Calls();
   private readonly shapes = new Map<string, ShapeAnswer>();
   private readonly statuses = new Map<NodeId, readonly StageStatus[]>();
+  private readonly evidence: Evidence = { liveness: (nodeId) => this.liveness(nodeId), statuses: this.statuses };
   private election: Election | null = null;
   private state: DesiredState = NOTHING_DESIRED;
   private lastTerm: Term | null = null;
@@ -268,7 +234,7 @@ export class ClusterNode {
   }
 
   private meetClaim(from: NodeId, claim: CoordinatorMessage, election: Election): void {
-    const meeting = this.meeting(claim.desired);
+    const meeting = meetingOf(this.state, claim.desired, this.evidence);
     const followed = this.lastTerm;
     const verdict = election.onClaim(from, claim, { serving: this.serving(), covers: () => covers(meeting) }, this.nowMs);
     if (verdict === 'follow') {
@@ -277,7 +243,7 @@ export class ClusterNode {
       if (!older) this.setDesired(claim.desired);
     } else if (verdict === 'adopt') {
       this.noteCoordinator(election);
-      const adopted = adopt(this.meeting(claim.desired));
+      const adopted = adopt(meetingOf(this.state, claim.desired, this.evidence));
       if (adopted === this.state) return;
       const taken = adopted.instances.filter((instance) => !this.state.instances.includes(instance)).map(({ instanceId }) => instanceId);
       this.reconciler.adopted(taken, this.nowMs);
@@ -313,7 +279,7 @@ export class ClusterNode {
       const coordinator = election.term()?.node ?? null;
       if (coordinator !== null) this.dispatchCalls(coordinator);
     }
-    for (const answer of this.calls.expired(this.nowMs, this.whyNoCoordinator(election))) this.outputs.push({ kind: 'reply', ...answer });
+    for (const answer of this.calls.expired(this.nowMs, whyNoCoordinator(this.coordinator(), election.coordinatorOfPeers(), this.membership))) this.outputs.push({ kind: 'reply', ...answer });
     this.sayWhatIsDue(election);
     this.forgetDead();
   }
@@ -349,7 +315,7 @@ export class ClusterNode {
       members,
       statuses: this.statuses,
       shapes: this.shapes,
-      unsettled: this.isUnsettled(election),
+      unsettled: isUnsettled(this.tableSources(), this.coordinatorSinceMs, this.nowMs),
       tableVersion: this.tableVersion,
       joins: this.joins,
     };
@@ -372,53 +338,13 @@ export class ClusterNode {
 
   /** The coordinator's answer to a load or unload. */
   private carryOut(call: Call): CallAnswer {
-    return call.kind === 'load' ? this.load(call.callId, call.request) : this.unload(call.callId, call.instanceId);
-  }
-
-  private load(callId: string, request: InstanceRequest): CallAnswer {
-    const members = this.members();
-    const model = findModel(request.model, members);
-    const key = model?.digest ?? request.model;
-    const existing = this.state.instances.find((instance) => modelKey(instance) === key || (model !== null && instance.request.model === model.name));
-    if (existing !== undefined) {
-      if (existing.state === 'failed') this.tryAgain(existing, request);
-      return { callId, instanceId: existing.instanceId, error: null };
-    }
-    if (model === null) {
-      const names = [...new Set(members.flatMap(({ record, liveness }) => (liveness === 'dead' ? [] : record.capabilities.models.map(({ name }) => name))))].sort();
-      return refusal(callId, 'unknown_model', `no node of this cluster holds a model "${request.model}"; known: ${names.join(', ') || 'none'}`);
-    }
-    if (this.state.instances.length >= MAX_INSTANCES) {
-      return refusal(callId, 'queue_full', `this cluster serves ${MAX_INSTANCES} models already: unload one first`);
-    }
-    const instanceId = `${model.name}-${this.settings.nodeId.slice(-6)}-${this.reconciler.useSerial()}`;
-    const instance: Instance = { instanceId, request, state: 'planning', plan: null, reason: 'waits for a plan', serial: 0 };
-    this.changeDesired({ ...this.state, instances: [...this.state.instances, instance] });
-    this.tell('desired', `${instanceId}: asked for`);
-    return { callId, instanceId, error: null };
-  }
-
-  /** What the person asks for now counts, not what they asked for then. */
-  private tryAgain(failed: Instance, request: InstanceRequest): void {
-    this.reconciler.retry(failed.instanceId);
-    const again: Instance = { ...failed, request, state: 'planning', reason: 'asked for again' };
-    this.changeDesired({ ...this.state, instances: this.state.instances.map((instance) => (instance === failed ? again : instance)) });
-    this.tell('desired', `${failed.instanceId}: asked for again`);
-  }
-
-  private unload(callId: string, instanceId: string): CallAnswer {
-    const removed = this.state.removed ?? [];
-    if (removed.includes(instanceId)) return { callId, instanceId, error: null };
-    if (!this.state.instances.some((instance) => instance.instanceId === instanceId)) {
-      return refusal(callId, 'bad_request', `there is no instance ${instanceId}: "agent status" lists them`);
-    }
-    this.changeDesired({
-      version: this.state.version,
-      instances: this.state.instances.filter((instance) => instance.instanceId !== instanceId),
-      removed: [...removed, instanceId].slice(-MAX_REMOVED),
-    });
-    this.tell('desired', `${instanceId}: unloaded`);
-    return { callId, instanceId, error: null };
+    const result = call.kind === 'load'
+      ? loadInstance(this.state, call, this.members(), (model) => `${model.name}-${this.settings.nodeId.slice(-6)}-${this.reconciler.useSerial()}`)
+      : unloadInstance(this.state, call);
+    if (result.retried !== null) this.reconciler.retry(result.retried);
+    if (result.desired !== this.state) this.changeDesired(result.desired);
+    if (result.event !== '') this.tell('desired', result.event);
+    return result.answer;
   }
 
   // Words to others.
@@ -473,78 +399,20 @@ export class ClusterNode {
   // Views of the table.
 
   private members(): ClusterMember[] {
-    const coordinator = this.coordinator();
-    return this.membership.records().map((record): ClusterMember => {
-      const { nodeId } = record;
-      const self = nodeId === this.settings.nodeId;
-      return {
-        record,
-        liveness: this.membership.hasLeft(nodeId) ? 'dead' : this.liveness(nodeId),
-        sinceMs: this.detector.sinceMs(nodeId) ?? 0,
-        follows: self || nodeId === coordinator || (coordinator !== null && this.election?.follows(nodeId) === coordinator),
-        problem: this.membership.cloneProblem(nodeId) ?? this.versionProblem(record),
-      };
-    });
+    return membersOf(this.tableSources());
   }
 
-  private versionProblem({ capabilities }: NodeRecord): string | null {
-    const own = this.membership.ownRecord()?.capabilities ?? capabilities;
-    if (capabilities.protocolMin <= own.protocolMax && own.protocolMin <= capabilities.protocolMax) return null;
-    return `it speaks protocol ${capabilities.protocolMin}-${capabilities.protocolMax}, this node ${own.protocolMin}-${own.protocolMax}: update the older agent`;
+  private tableSources(): TableSources {
+    const { membership, detector, settings } = this;
+    return { membership, detector, self: settings.nodeId, coordinator: this.coordinator(), follows: (nodeId) => this.election?.follows(nodeId) ?? null };
   }
 
-  private isUnsettled(election: Election): boolean {
-    return this.detector.living().some((nodeId) => {
-      const sinceMs = Math.max(this.coordinatorSinceMs, this.detector.sinceMs(nodeId) ?? 0);
-      if (this.nowMs - sinceMs >= SETTLE_MS) return false;
-      const usable = this.membership.record(nodeId) !== null && election.follows(nodeId) === this.settings.nodeId;
-      return !usable || this.detector.liveness(nodeId) === 'suspect';
-    });
-  }
-
-  /** Stages of ours that run: what decides between two coordinators. */
   private serving(): number {
-    let stages = 0;
-    for (const instance of this.state.instances) {
-      if (!this.runsHere(instance)) continue;
-      stages += instance.plan?.stages.filter((stage) => this.says(instance, stage.nodeId, stage.rank) === true).length ?? 0;
-    }
-    return stages;
-  }
-
-  private meeting(theirs: DesiredState): Meeting {
-    return {
-      mine: this.state,
-      theirs,
-      mineRuns: (instance) => this.runsHere(instance),
-      // They see nodes that we may not be connected to yet: believed, unless a stage's own node says otherwise.
-      theirsRuns: (instance) => instance.state === 'active'
-        && (instance.plan?.stages.every((stage) => this.says(instance, stage.nodeId, stage.rank) !== false) ?? false),
-    };
-  }
-
-  /** Active, all its nodes answer us, and none says that its stage is not there. */
-  private runsHere(instance: Instance): boolean {
-    if (instance.state !== 'active' || instance.plan === null) return false;
-    return instance.plan.stages.every((stage) => this.liveness(stage.nodeId) !== 'dead' && this.says(instance, stage.nodeId, stage.rank) !== false);
-  }
-
-  /** Whether the node says that the stage is ready; null = it has said nothing yet. */
-  private says(instance: Instance, nodeId: NodeId, rank: number): boolean | null {
-    const statuses = this.statuses.get(nodeId);
-    if (statuses === undefined) return null;
-    return statuses.some((status) => status.planId === instance.plan?.planId && status.rank === rank && status.state === 'ready');
+    return servingStages(this.state, this.evidence);
   }
 
   private hostnameOf(nodeId: NodeId): string {
-    return this.membership.record(nodeId)?.capabilities.hostname ?? nodeId;
-  }
-
-  private whyNoCoordinator(election: Election): string {
-    const other = election.coordinatorOfPeers();
-    if (election.term() !== null) return `the coordinator ${this.hostnameOf(election.term()?.node ?? '')} did not answer: look at "agent status" and try again`;
-    if (other === null) return 'this cluster has no coordinator yet: try again in a moment';
-    return `other nodes follow ${this.hostnameOf(other)}, which this node cannot reach: check the network between the two`;
+    return hostnameOf(nodeId, this.membership);
   }
 
   // Keeping the state.

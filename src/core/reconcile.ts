@@ -1,59 +1,18 @@
 /**
- * The coordinator's rules: for every instance an ordered list of small rules, first match wins, that moves it from what
- * it is towards what people asked for.
+ * The coordinator's side of reconciliation: moves every instance from what it is towards what people asked for, by the
+ * rules of reconcile-rules.ts.
  *
  * It looks at a table, statuses and shapes, and answers with a new desired state; who carries plans out is each node
  * (reconcile-worker.ts). What it remembers (attempts, faults, since when) is the coordinator's own and is lost at a
  * handover: everything in it only bounds retries or delays them. Time is an argument.
  */
-import type { Place, ClusterMember } from './planning.js';
-import { findModel, planOn, weightsAreThere } from './planning.js';
-import { makePlanId } from './terms.js';
-import type { DesiredState, HeldModel, Instance, Millis, ModelShape, NodeId, Plan, StagePlan, StageStatus, Term } from './types.js';
+import { firstOutcome, SHAPE_RETRY_MS, watchStages } from './reconcile-rules.js';
+import type { Context, Memory, ReconcileView, RuleHost } from './reconcile-rules.js';
+import type { Place } from './planning.js';
+import type { DesiredState, Instance, Millis, NodeId } from './types.js';
 
-/** Plans in a row that may fail before the instance does. */
-export const MAX_PLAN_ATTEMPTS = 3;
-/** A node whose stage failed is done without for this long, if it can be done without. */
-export const FAULT_COOLDOWN_MS = 60_000;
-/** After this much quiet service earlier failures are forgotten. */
-export const STABLE_MS = 30_000;
-/** A stage of an active plan that its node says is not there (a word may be late). */
-export const STAGE_LOST_GRACE_MS = 2_000;
-/** A living node that never says anything about its stage. */
-export const NO_REPORT_MS = 10_000;
-/** A stage that loads or fetches without any progress; the worker's own deadlines are shorter. */
-export const PREPARE_STALL_MS = 600_000;
-/** An adopted plan's nodes may still be about to connect to us. */
-export const ADOPTION_GRACE_MS = 5_000;
-/** A shape that was asked for and has not come, or could not be read, is asked for again after this. */
-export const SHAPE_RETRY_MS = 5_000;
-/** An impossible placement is not tried again sooner, however often the table changes. */
-export const PLACEMENT_RETRY_MS = 1_000;
 /** Rules that may apply to one instance in one step, one after the other. */
 const MAX_RULES_A_STEP = 4;
-
-/** Causes that another node would not cure. */
-const MODEL_FAULTS: ReadonlySet<string> = new Set(['bad_gguf', 'unsupported_architecture', 'unsplittable_model']);
-
-export type ShapeAnswer =
-  | { readonly kind: 'shape'; readonly shape: ModelShape }
-  | { readonly kind: 'error'; readonly message: string; readonly atMs: Millis };
-
-export interface ReconcileView {
-  readonly nowMs: Millis;
-  readonly term: Term;
-  /** Every node with a record, ours included, by id. */
-  readonly members: readonly ClusterMember[];
-  /** What each connected node last said of its stages; no entry = it has said nothing since it connected. */
-  readonly statuses: ReadonlyMap<NodeId, readonly StageStatus[]>;
-  /** By model digest. */
-  readonly shapes: ReadonlyMap<string, ShapeAnswer>;
-  /** Somebody who just came is not yet usable: wait a moment before planning. */
-  readonly unsettled: boolean;
-  /** Counts every change of the table, and every coming of a node. */
-  readonly tableVersion: number;
-  readonly joins: number;
-}
 
 export interface ReconcileResult {
   /** The same object when nothing changed. */
@@ -64,54 +23,12 @@ export interface ReconcileResult {
   readonly events: readonly string[];
 }
 
-interface Failure {
-  readonly kind: 'placement' | 'shape' | 'stage';
-  readonly tableVersion: number;
-  readonly joins: number;
-  readonly atMs: Millis;
-}
-
-interface Absence {
-  readonly sinceMs: Millis;
-  signature: string;
-  changedMs: Millis;
-}
-
-interface Memory {
-  attempts: number;
-  readonly faults: Map<NodeId, { readonly untilMs: Millis; readonly reason: string }>;
-  activeSinceMs: Millis | null;
-  adoptedAtMs: Millis | null;
-  /** A stage's node is another process now. */
-  lost: string | null;
-  /** Stages that are not ready, by rank, of the plan `absencesOf`. */
-  absences: Map<number, Absence>;
-  absencesOf: string;
-  failure: Failure | null;
-}
-
-interface Context {
-  readonly instance: Instance;
-  readonly memory: Memory;
-  readonly view: ReconcileView;
-  readonly desired: DesiredState;
-  readonly reconciler: Reconciler;
-}
-
-/** `again`: further rules may apply in the same step. */
-interface Outcome {
-  readonly instance: Instance;
-  readonly again: boolean;
-}
-
-type Rule = (context: Context) => Outcome | null;
-
-export class Reconciler {
+export class Reconciler implements RuleHost {
   private readonly memories = new Map<string, Memory>();
   private readonly shapesAskedMs = new Map<string, Millis>();
   private needShapes: string[] = [];
 
-  /** `firstSerial` must be above every serial that an earlier process of this node used. */
+  /** `serial` must be at or above every serial that an earlier process of this node used. */
   constructor(readonly place: Place, private serial: number) {}
 
   step(desired: DesiredState, view: ReconcileView): ReconcileResult {
@@ -182,7 +99,7 @@ export class Reconciler {
     watchStages(before, memory, view);
     let instance = before;
     for (let count = 0; count < MAX_RULES_A_STEP; count += 1) {
-      const context: Context = { instance, memory, view, desired, reconciler: this };
+      const context: Context = { instance, memory, view, desired, host: this };
       const outcome = firstOutcome(context);
       if (outcome === null) break;
       instance = outcome.instance;
@@ -201,214 +118,6 @@ export class Reconciler {
     }
     return memory;
   }
-}
-
-/** First match wins: what ends a plan, what it waits for, what is needed for the next one. */
-const RULES: readonly Rule[] = [nodeLost, stageFailed, stageSilent, allReady, underWay, failedWaits, modelGone, shapeMissing, placeNow];
-
-function firstOutcome(context: Context): Outcome | null {
-  for (const rule of RULES) {
-    const outcome = rule(context);
-    if (outcome !== null) return outcome;
-  }
-  return null;
-}
-
-function nodeLost(context: Context): Outcome | null {
-  const plan = livePlan(context.instance);
-  if (plan === null) return null;
-  const { memory, view } = context;
-  const gone = plan.stages.find((stage) => isGone(stage.nodeId, memory, view));
-  if (gone === undefined && memory.lost === null) return null;
-  const reason = gone === undefined ? memory.lost ?? '' : `${hostnameOf(gone.nodeId, view)} is gone`;
-  return replan(context, reason);
-}
-
-function stageFailed(context: Context): Outcome | null {
-  const plan = livePlan(context.instance);
-  if (plan === null) return null;
-  for (const stage of plan.stages) {
-    const status = statusOf(plan, stage, context.view);
-    if (status?.state !== 'failed') continue;
-    const message = `${stageName(stage, context.view)} failed: ${status.error?.message ?? 'no reason given'}`;
-    return countFailure(context, stage.nodeId, message, MODEL_FAULTS.has(status.error?.code ?? ''));
-  }
-  return null;
-}
-
-function stageSilent(context: Context): Outcome | null {
-  const plan = livePlan(context.instance);
-  if (plan === null) return null;
-  const { instance, memory, view } = context;
-  for (const stage of plan.stages) {
-    const absence = memory.absences.get(stage.rank);
-    if (absence === undefined || mayStillConnect(stage.nodeId, memory, view)) continue;
-    const reported = statusOf(plan, stage, view) !== null;
-    const stillMs = view.nowMs - absence.changedMs;
-    if (instance.state === 'active') {
-      const limitMs = view.statuses.has(stage.nodeId) ? STAGE_LOST_GRACE_MS : NO_REPORT_MS;
-      if (view.nowMs - absence.sinceMs >= limitMs) return countFailure(context, null, `${stageName(stage, view)} is no longer there`, false);
-    } else if (stillMs >= (reported ? PREPARE_STALL_MS : NO_REPORT_MS)) {
-      return countFailure(context, stage.nodeId, `${stageName(stage, view)} makes no progress`, false);
-    }
-  }
-  return null;
-}
-
-function allReady({ instance, memory, view }: Context): Outcome | null {
-  const { plan } = instance;
-  if (plan === null || instance.state !== 'preparing') return null;
-  if (!plan.stages.every((stage) => statusOf(plan, stage, view)?.state === 'ready')) return null;
-  memory.activeSinceMs = view.nowMs;
-  return { instance: { ...instance, state: 'active', reason: '' }, again: false };
-}
-
-function underWay({ instance, memory, view }: Context): Outcome | null {
-  if (livePlan(instance) === null) return null;
-  if (instance.state === 'active') {
-    memory.activeSinceMs ??= view.nowMs;
-    if (view.nowMs - memory.activeSinceMs >= STABLE_MS) {
-      memory.attempts = 0;
-      memory.faults.clear();
-    }
-  }
-  return { instance, again: false };
-}
-
-function failedWaits({ instance, memory, view }: Context): Outcome | null {
-  const { failure } = memory;
-  if (instance.state !== 'failed' || failure === null) return null;
-  if (failure.kind === 'stage' && view.joins !== failure.joins) {
-    memory.attempts = 0;
-    return null;
-  }
-  const waitedMs = view.nowMs - failure.atMs;
-  if (failure.kind === 'placement' && view.tableVersion !== failure.tableVersion && waitedMs >= PLACEMENT_RETRY_MS) return null;
-  if (failure.kind === 'shape' && waitedMs >= SHAPE_RETRY_MS) return null;
-  return { instance, again: false };
-}
-
-function modelGone(context: Context): Outcome | null {
-  const model = modelOf(context.instance, context.view);
-  if (model !== null && weightsAreThere(model, context.view.members)) return null;
-  if (context.view.unsettled) return { instance: context.instance, again: false };
-  const name = model?.name ?? context.instance.request.model;
-  return fail(context, 'placement', `no node that is here holds the model ${name}: bring back a node that has it, or copy the file to one that is here`);
-}
-
-function shapeMissing(context: Context): Outcome | null {
-  const { instance, view, reconciler } = context;
-  const digest = modelOf(instance, view)?.digest ?? '';
-  const answer = view.shapes.get(digest);
-  if (answer?.kind === 'shape') return null;
-  if (answer === undefined || view.nowMs - answer.atMs >= SHAPE_RETRY_MS) {
-    reconciler.askShape(digest, view.nowMs);
-    return { instance, again: false };
-  }
-  return fail(context, 'shape', answer.message);
-}
-
-function placeNow(context: Context): Outcome | null {
-  const { instance, memory, view, desired, reconciler } = context;
-  if (view.unsettled) return { instance, again: false };
-  const answer = view.shapes.get(modelOf(instance, view)?.digest ?? '');
-  if (answer?.kind !== 'shape') return null;
-  const avoid = new Map<NodeId, string>();
-  for (const [nodeId, fault] of memory.faults) if (view.nowMs < fault.untilMs) avoid.set(nodeId, fault.reason);
-  const serial = reconciler.nextSerial();
-  const result = planOn({
-    shape: answer.shape,
-    request: instance.request,
-    planId: makePlanId(view.term, serial),
-    instanceId: instance.instanceId,
-    members: view.members,
-    desired,
-    avoid,
-  }, reconciler.place);
-  if (result.kind === 'impossible') return fail(context, 'placement', result.message);
-  reconciler.useSerial();
-  memory.failure = null;
-  memory.lost = null;
-  memory.adoptedAtMs = null;
-  memory.activeSinceMs = null;
-  return { instance: { ...instance, state: 'preparing', plan: result.plan, reason: '', serial }, again: false };
-}
-
-function replan({ instance, memory }: Context, reason: string): Outcome {
-  memory.lost = null;
-  memory.activeSinceMs = null;
-  return { instance: { ...instance, state: 'planning', reason: `${reason}: planning again` }, again: true };
-}
-
-function countFailure(context: Context, faulty: NodeId | null, message: string, incurable: boolean): Outcome {
-  const { memory, view } = context;
-  memory.attempts += 1;
-  if (faulty !== null) memory.faults.set(faulty, { untilMs: view.nowMs + FAULT_COOLDOWN_MS, reason: message });
-  if (incurable || memory.attempts >= MAX_PLAN_ATTEMPTS) return fail(context, 'stage', message);
-  return replan(context, message);
-}
-
-function fail({ instance, memory, view }: Context, kind: Failure['kind'], reason: string): Outcome {
-  memory.failure = { kind, tableVersion: view.tableVersion, joins: view.joins, atMs: view.nowMs };
-  return { instance: { ...instance, state: 'failed', reason }, again: false };
-}
-
-/** Keeps since when each stage is not ready, and since when it says the same. */
-function watchStages(instance: Instance, memory: Memory, view: ReconcileView): void {
-  const plan = livePlan(instance);
-  if (plan === null || memory.absencesOf !== plan.planId) memory.absences = new Map();
-  memory.absencesOf = plan?.planId ?? '';
-  for (const stage of plan?.stages ?? []) {
-    const status = plan === null ? null : statusOf(plan, stage, view);
-    if (status?.state === 'ready') {
-      memory.absences.delete(stage.rank);
-      continue;
-    }
-    const signature = status === null ? '' : `${status.state} ${status.progress} ${status.fetchedBytes}`;
-    const absence = memory.absences.get(stage.rank);
-    if (absence === undefined) memory.absences.set(stage.rank, { sinceMs: view.nowMs, signature, changedMs: view.nowMs });
-    else if (absence.signature !== signature) {
-      absence.signature = signature;
-      absence.changedMs = view.nowMs;
-    }
-  }
-}
-
-function livePlan(instance: Instance): Plan | null {
-  return instance.state === 'preparing' || instance.state === 'active' ? instance.plan : null;
-}
-
-function modelOf(instance: Instance, view: ReconcileView): HeldModel | null {
-  return instance.plan?.model ?? findModel(instance.request.model, view.members);
-}
-
-function statusOf(plan: Plan, stage: StagePlan, view: ReconcileView): StageStatus | null {
-  return view.statuses.get(stage.nodeId)?.find((status) => status.planId === plan.planId && status.rank === stage.rank) ?? null;
-}
-
-function isGone(nodeId: NodeId, memory: Memory, view: ReconcileView): boolean {
-  const member = memberOf(nodeId, view);
-  if (member !== null && member.liveness !== 'dead') return false;
-  return !mayStillConnect(nodeId, memory, view);
-}
-
-/** After an adoption, until we have seen the node ourselves. */
-function mayStillConnect(nodeId: NodeId, memory: Memory, view: ReconcileView): boolean {
-  if (memory.adoptedAtMs === null || view.nowMs - memory.adoptedAtMs >= ADOPTION_GRACE_MS) return false;
-  const member = memberOf(nodeId, view);
-  return member === null || member.sinceMs <= memory.adoptedAtMs;
-}
-
-function memberOf(nodeId: NodeId, view: ReconcileView): ClusterMember | null {
-  return view.members.find((member) => member.record.nodeId === nodeId) ?? null;
-}
-
-function hostnameOf(nodeId: NodeId, view: ReconcileView): string {
-  return memberOf(nodeId, view)?.record.capabilities.hostname ?? nodeId;
-}
-
-function stageName(stage: StagePlan, view: ReconcileView): string {
-  return `stage ${stage.rank} (layers ${stage.range.start}-${stage.range.end - 1}) on ${hostnameOf(stage.nodeId, view)}`;
 }
 
 function describe({ instanceId, state, plan, reason }: Instance): string {
