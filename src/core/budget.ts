@@ -104,9 +104,10 @@ function budgetOf(
     limited ? Math.min(bytes, Math.max(0, total - reserve)) : Math.max(0, bytes - reserve);
   const device = backend === null || backend === 'cpu' ? null : largestDevice(node, backend);
   if (device === null) return { budgetBytes: afterReserve(host), spillAboveBytes: null };
-  const deviceBytes = device.memoryBytes > 0 ? percentOf(device.memoryBytes, DEVICE_MEMORY_PERCENT) : host;
+  const limit = capabilities.deviceLimitBytes ?? Number.POSITIVE_INFINITY;
+  const deviceBytes = Math.min(limit, device.memoryBytes > 0 ? percentOf(device.memoryBytes, DEVICE_MEMORY_PERCENT) : host);
   if (settings?.devices?.slice(1).includes('cpu') !== true) {
-    return { budgetBytes: afterReserve(device.memoryBytes < total ? Math.min(host, deviceBytes) : host), spillAboveBytes: null };
+    return { budgetBytes: afterReserve(device.memoryBytes < total || limit < host ? Math.min(host, deviceBytes) : host), spillAboveBytes: null };
   }
   // A unified device's memory is the host's; a discrete one adds its own to it.
   const both = device.unified ? host : host + deviceBytes;

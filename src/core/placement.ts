@@ -6,7 +6,6 @@
  */
 import { assignShardBackends } from './backends.js';
 import { nodeBudgets } from './budget.js';
-import type { NodeBudget } from './budget.js';
 import { assert } from './errors.js';
 import type { ErrorCode } from './errors.js';
 import { capacityOn, isEmpty } from './layer-problem.js';
@@ -16,7 +15,8 @@ import { layManually } from './manual-layers.js';
 import { libllamaMemory, stageBytes } from './memory-model.js';
 import type { MemoryModel, MemoryTable } from './memory-model.js';
 import type { PlacementInput, PlacementNode, PlacementResult } from './placement-types.js';
-import { bytesText } from './quantities.js';
+import { bytesText, countText } from './quantities.js';
+import { spillOf } from './spill.js';
 import type { ModelShape, NodeId, Plan, PlanNote, StagePlan } from './types.js';
 
 /** Context when nobody asks, in tokens per slot; never more than the model was trained for. */
@@ -147,9 +147,12 @@ function planOf(
   input: PlacementInput, table: MemoryTable, size: ContextSize, placed: readonly Placed[], notes: readonly PlanNote[],
 ): Plan {
   const used = placed.filter(({ range }) => !isEmpty(range));
-  const stages = used.map(({ candidate, range }, rank): StagePlan => ({
-    rank, nodeId: candidate.budget.nodeId, range, predictedBytes: stageBytes(table, range, candidate.budget.weightScale).total,
-  }));
+  const stages = used.map(({ candidate: { budget }, range }, rank): StagePlan => {
+    const spill = budget.spillAboveBytes === null ? null : spillOf(table, range, { deviceBytes: budget.spillAboveBytes, weightScale: budget.weightScale });
+    return {
+      rank, nodeId: budget.nodeId, range, predictedBytes: stageBytes(table, range, budget.weightScale).total, ...(spill === null ? {} : { spill }),
+    };
+  });
   for (const [index, stage] of stages.entries()) {
     assert(stage.range.start === (stages[index - 1]?.range.end ?? 0), 'stages tile the layers');
     assert(stage.predictedBytes <= (used[index]?.candidate.budget.budgetBytes ?? 0), 'a stage stays within its budget');
@@ -157,7 +160,7 @@ function planOf(
   assert(stages.at(-1)?.range.end === input.shape.layers, 'stages reach the last layer');
   const nodeBackends = new Map(used.map(({ candidate }) => [candidate.budget.nodeId, candidate.budget.backends] as const));
   const backends = assignShardBackends(stages, nodeBackends, input.shape.supportedBackends);
-  const spills = used.flatMap(({ candidate }, index) => spillNotes(candidate.budget, stages[index]));
+  const spills = stages.flatMap((stage) => spillNotes(stage));
   return {
     planId: input.planId,
     instanceId: input.instanceId,
@@ -175,10 +178,10 @@ function heldModelOf(shape: ModelShape): Plan['model'] {
   return { ...shape.identity, name: shape.name, architecture: shape.architecture, layers: shape.layers };
 }
 
-function spillNotes(budget: NodeBudget, stage: StagePlan | undefined): readonly PlanNote[] {
-  if (stage === undefined || budget.spillAboveBytes === null || stage.predictedBytes <= budget.spillAboveBytes) return [];
-  const spilled = stage.predictedBytes - budget.spillAboveBytes;
-  return [{ nodeId: budget.nodeId, text: `spills ${bytesText(spilled)} of ${bytesText(stage.predictedBytes)} to host memory: the device takes ${bytesText(budget.spillAboveBytes)}` }];
+function spillNotes({ nodeId, range, predictedBytes, spill }: StagePlan): readonly PlanNote[] {
+  if (spill === undefined) return [];
+  const layers = `${spill.hostLayers} of ${countText(range.end - range.start, 'layer')}`;
+  return [{ nodeId, text: `spills ${layers} to host memory, ${bytesText(spill.hostBytes)} of ${bytesText(predictedBytes)}: the device takes no more` }];
 }
 
 /** Every node that got no layers, with the reason. */

@@ -5,10 +5,11 @@
  * The policy itself is placement.ts, handed in. Memory that other instances' stages hold is taken off here, because a
  * node reports what its own runners hold as available (ring.md, "Data through the ring").
  */
+import { backendOfDevice } from './backends.js';
 import type { PlacementInput, PlacementNode, PlacementResult } from './placement-types.js';
 import type { Liveness } from './failure-detector.js';
 import type {
-  DesiredState, GgmlCacheType, HeldModel, HeldShard, InstanceRequest, Millis, ModelShape, NodeId, NodeRecord, PlanNote,
+  Backend, Capabilities, DesiredState, GgmlCacheType, HeldModel, HeldShard, InstanceRequest, Millis, ModelShape, NodeId, NodeRecord, PlanNote,
 } from './types.js';
 
 /** Cache types that keep answers exact (engine.md, "Exactness"). */
@@ -45,6 +46,8 @@ export interface PlanningQuestion {
   readonly desired: DesiredState;
   /** Nodes to do without if it can be done, with the reason. */
   readonly avoid: ReadonlyMap<NodeId, string>;
+  /** Backends that a node said it has and then had not. Absent = none. */
+  readonly missing?: ReadonlyMap<NodeId, ReadonlySet<Backend>>;
 }
 
 export function planOn(question: PlanningQuestion, place: Place): PlacementResult {
@@ -66,7 +69,15 @@ function placementInput(question: PlanningQuestion, avoid: ReadonlyMap<NodeId, s
       continue;
     }
     const ramAvailableBytes = Math.max(0, capabilities.ramAvailableBytes - (held.get(capabilities.machineId) ?? 0));
-    nodes.push({ nodeId, capabilities: { ...capabilities, ramAvailableBytes } });
+    const there = withoutMissing({ ...capabilities, ramAvailableBytes }, question.missing?.get(nodeId));
+    const asked = capabilities.devicePreference ?? [];
+    // A preference list: the first that is there is the primary device.
+    const devices = asked.filter((device) => backendOfDevice(device, there.backends) !== null);
+    if (asked.length > 0 && devices.length === 0) {
+      excluded.push({ nodeId, text: `${capabilities.hostname} is left out: its device ${asked.join('+')} is not there` });
+      continue;
+    }
+    nodes.push({ nodeId, capabilities: there, ...(devices.length === 0 ? {} : { settings: { devices } }) });
   }
   return {
     shape: question.shape,
@@ -77,6 +88,15 @@ function placementInput(question: PlanningQuestion, avoid: ReadonlyMap<NodeId, s
     instanceId: question.instanceId,
     ...cacheTypes(question.shape),
     excluded,
+  };
+}
+
+function withoutMissing(capabilities: Capabilities, missing: ReadonlySet<Backend> | undefined): Capabilities {
+  if (missing === undefined) return capabilities;
+  return {
+    ...capabilities,
+    backends: capabilities.backends.filter((backend) => !missing.has(backend)),
+    devices: capabilities.devices.filter((device) => !missing.has(device.backend)),
   };
 }
 

@@ -7,7 +7,7 @@
 import { findModel, planOn, weightsAreThere } from './planning.js';
 import type { ClusterMember, Place } from './planning.js';
 import { makePlanId } from './terms.js';
-import type { DesiredState, HeldModel, Instance, Millis, ModelShape, NodeId, Plan, StagePlan, StageStatus, Term } from './types.js';
+import type { Backend, DesiredState, HeldModel, Instance, Millis, ModelShape, NodeId, Plan, StagePlan, StageStatus, Term } from './types.js';
 
 /** Plans in a row that may fail before the instance does. */
 export const MAX_PLAN_ATTEMPTS = 3;
@@ -64,9 +64,16 @@ interface Absence {
   changedMs: Millis;
 }
 
+interface Fault {
+  readonly untilMs: Millis;
+  readonly reason: string;
+  /** Only this is at fault: the node may take part without it. */
+  readonly backend?: Backend;
+}
+
 export interface Memory {
   attempts: number;
-  readonly faults: Map<NodeId, { readonly untilMs: Millis; readonly reason: string }>;
+  readonly faults: Map<NodeId, Fault>;
   activeSinceMs: Millis | null;
   adoptedAtMs: Millis | null;
   /** A stage's node is another process now. */
@@ -131,7 +138,8 @@ function stageFailed(context: Context): Outcome | null {
     const status = statusOf(plan, stage, context.view);
     if (status?.state !== 'failed') continue;
     const message = `${stageName(stage, context.view)} failed: ${status.error?.message ?? 'no reason given'}`;
-    return countFailure(context, stage.nodeId, message, MODEL_FAULTS.has(status.error?.code ?? ''));
+    const vanished = status.error?.code === 'backend_missing' ? stage.backend : undefined;
+    return countFailure(context, stage.nodeId, message, MODEL_FAULTS.has(status.error?.code ?? ''), vanished);
   }
   return null;
 }
@@ -214,7 +222,12 @@ function placeNow(context: Context): Outcome | null {
   const answer = view.shapes.get(modelOf(instance, view)?.digest ?? '');
   if (answer?.kind !== 'shape') return null;
   const avoid = new Map<NodeId, string>();
-  for (const [nodeId, fault] of memory.faults) if (view.nowMs < fault.untilMs) avoid.set(nodeId, fault.reason);
+  const missing = new Map<NodeId, ReadonlySet<Backend>>();
+  for (const [nodeId, fault] of memory.faults) {
+    if (view.nowMs >= fault.untilMs) continue;
+    if (fault.backend === undefined) avoid.set(nodeId, fault.reason);
+    else missing.set(nodeId, new Set([fault.backend]));
+  }
   const serial = host.nextSerial();
   const result = planOn({
     shape: answer.shape,
@@ -224,6 +237,7 @@ function placeNow(context: Context): Outcome | null {
     members: view.members,
     desired,
     avoid,
+    missing,
   }, host.place);
   if (result.kind === 'impossible') return fail(context, 'placement', result.message);
   host.useSerial();
@@ -240,10 +254,14 @@ function replan({ instance, memory }: Context, reason: string): Outcome {
   return { instance: { ...instance, state: 'planning', reason: `${reason}: planning again` }, again: true };
 }
 
-function countFailure(context: Context, faulty: NodeId | null, message: string, incurable: boolean): Outcome {
+/** `vanished`: the backend that the faulty node said it has and has not. */
+function countFailure(context: Context, faulty: NodeId | null, message: string, incurable: boolean, vanished?: Backend): Outcome {
   const { memory, view } = context;
   memory.attempts += 1;
-  if (faulty !== null) memory.faults.set(faulty, { untilMs: view.nowMs + FAULT_COOLDOWN_MS, reason: message });
+  if (faulty !== null) {
+    const backend = vanished === undefined ? {} : { backend: vanished };
+    memory.faults.set(faulty, { untilMs: view.nowMs + FAULT_COOLDOWN_MS, reason: message, ...backend });
+  }
   if (incurable || memory.attempts >= MAX_PLAN_ATTEMPTS) return fail(context, 'stage', message);
   return replan(context, message);
 }

@@ -342,8 +342,8 @@ describe('explanations', () => {
       settings: { ...noReserve, devices: ['vulkan', 'cpu'] }, capabilities: { backends: ['vulkan', 'cpu'], devices: [deviceOf('vulkan', 10 * GB)] },
     })];
     const plan = planIn(placeModel(inputOf(shapeOf({ layers: 20, layerBytes: GB }), nodes), weightsOnly));
-    expect(plan.stages[0]?.backend).toBe('vulkan');
-    expect(notesFor(plan, 'a')).toEqual(['spills 11.5 GB of 20.0 GB to host memory: the device takes 8.5 GB']);
+    expect(plan.stages[0]).toMatchObject({ backend: 'vulkan', spill: { hostLayers: 12, hostBytes: 12 * GB } });
+    expect(notesFor(plan, 'a')).toEqual(['spills 12 of 20 layers to host memory, 12.0 GB of 20.0 GB: the device takes no more']);
   });
 
   it('B11: an end of the model above a budget is an error in a person\'s order, else another node takes it', () => {
