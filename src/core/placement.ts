@@ -8,6 +8,7 @@ import { assignShardBackends } from './backends.js';
 import { nodeBudgets } from './budget.js';
 import { assert } from './errors.js';
 import type { ErrorCode } from './errors.js';
+import { preferHeld } from './held-tiling.js';
 import { capacityOn, isEmpty } from './layer-problem.js';
 import type { Candidate, LayerProblem, LayerResult, Placed } from './layer-problem.js';
 import { layByWeight } from './layer-policies.js';
@@ -17,7 +18,7 @@ import type { MemoryModel, MemoryTable } from './memory-model.js';
 import type { PlacementInput, PlacementNode, PlacementResult } from './placement-types.js';
 import { bytesText, countText } from './quantities.js';
 import { spillOf } from './spill.js';
-import type { ModelShape, NodeId, Plan, PlanNote, StagePlan } from './types.js';
+import type { HeldShard, ModelShape, NodeId, Plan, PlanNote, StagePlan } from './types.js';
 
 /** Context when nobody asks, in tokens per slot; never more than the model was trained for. */
 export const DEFAULT_CONTEXT_TOKENS = 4096;
@@ -86,8 +87,14 @@ function placeCandidates(
   }
   const { size, problem, result } = found;
   if (result.kind === 'failed') return impossible(result.code, result.message, notes);
-  const all = [...notes, ...contextNotes(shape, wanted, size), ...result.notes, ...leftOutNotes(problem, result.placed)];
-  return { kind: 'plan', plan: planOf(input, problem.table, size, result.placed, all) };
+  const placed = request.policy === 'manual' || input.ordered ? result.placed : preferHeld(problem, result.placed, shardsByNode(input));
+  const held = placed === result.placed ? [] : [{ nodeId: null, text: 'cut where the nodes already hold their layers on disk' }];
+  const all = [...notes, ...contextNotes(shape, wanted, size), ...result.notes, ...held, ...leftOutNotes(problem, placed)];
+  return { kind: 'plan', plan: planOf(input, problem.table, size, placed, all) };
+}
+
+function shardsByNode({ nodes, shape }: PlacementInput): ReadonlyMap<NodeId, readonly HeldShard[]> {
+  return new Map(nodes.map(({ nodeId, capabilities }) => [nodeId, capabilities.shards.filter((shard) => shard.modelDigest === shape.identity.digest)] as const));
 }
 
 interface SizedResult {
