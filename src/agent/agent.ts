@@ -4,7 +4,8 @@
  */
 import { ClusterNode } from '../core/cluster.js';
 import type { ClusterInput, ClusterOutput } from '../core/cluster.js';
-import { errorMessageOf, RingError } from '../core/errors.js';
+import { errorCodeOf, errorMessageOf, RingError } from '../core/errors.js';
+import type { ErrorCode } from '../core/errors.js';
 import type { ClusterMessage, ControlMessage } from '../core/messages.js';
 import { placeModel } from '../core/placement.js';
 import type { Capabilities, HeldModel, Instance, InstanceRequest, NodeId, Plan } from '../core/types.js';
@@ -30,8 +31,13 @@ const CALL_DEADLINE_MS = 15_000;
 const COORDINATOR_DEADLINE_MS = 15_000;
 /** How long `stop` waits for running answers. */
 const DRAIN_DEADLINE_MS = 30_000;
+/** How often a model given at start is asked for again while no node holds it. */
+const SERVE_RETRY_MS = 2_000;
 /** Time for the last messages to leave. */
 const LEAVE_MS = 100;
+
+/** What time may mend before the coordinator has the request; from then on it tries again by itself. */
+const SERVE_AGAIN: ReadonlySet<ErrorCode> = new Set(['unknown_model', 'not_ready', 'timeout', 'peer_unreachable', 'peer_lost']);
 
 export interface AgentSettings {
   readonly clusterName: string;
@@ -128,10 +134,25 @@ export class Agent implements AgentService {
     await this.publish();
     this.tick();
     this.scheduleCapabilities();
-    for (const model of this.settings.serve) {
-      // A model that cannot be placed yet is not a reason not to start: the status says why, and it is tried again.
-      void this.load({ model, policy: 'ram_balanced', nodes: null, contextTokens: null, slots: null }, this.life.signal)
-        .catch((error: unknown) => this.ports.log.error('a model given at start is not served', { model, error: errorMessageOf(error) }));
+    for (const model of this.settings.serve) void this.serve(model);
+  }
+
+  /** A model that no node holds yet, or that fits nowhere yet, is no reason not to start: another node may bring what is missing. */
+  private async serve(model: string): Promise<void> {
+    let said = '';
+    while (!this.life.signal.aborted) {
+      try {
+        await this.load({ model, policy: 'ram_balanced', nodes: null, contextTokens: null, slots: null }, this.life.signal);
+        return;
+      } catch (error) {
+        if (this.life.signal.aborted) return;
+        const again = SERVE_AGAIN.has(errorCodeOf(error));
+        const text = errorMessageOf(error);
+        if (text !== said) this.ports.log.error(again ? 'a model given at start is not served yet' : 'a model given at start is not served', { model, error: text });
+        said = text;
+        if (!again) return;
+      }
+      await this.pause(SERVE_RETRY_MS);
     }
   }
 

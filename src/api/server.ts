@@ -61,12 +61,11 @@ export interface ApiServer {
   close(deadlineMs?: number): Promise<void>;
 }
 
-/** Throws `bad_config`, `port_in_use` or `permission_denied`, each saying what to do. */
-export async function startApiServer(options: ApiServerOptions): Promise<ApiServer> {
-  const host = options.host.replace(/^\[|\]$/g, '');
-  const apiKeys = options.apiKeyFile === null ? [] : await readApiKeys(options.apiKeyFile);
-  const loopback = isLoopbackName(host.toLowerCase());
-  if (!loopback && apiKeys.length === 0) {
+/** The keys to ask for on this host; none on loopback without a file. Throws `bad_config`, saying what to do. */
+export async function readApiAccess(givenHost: string, apiKeyFile: string | null): Promise<readonly string[]> {
+  const host = hostWithoutBrackets(givenHost);
+  const apiKeys = apiKeyFile === null ? [] : await readApiKeys(apiKeyFile);
+  if (!isLoopbackName(host.toLowerCase()) && apiKeys.length === 0) {
     throw new RingError(
       'bad_config',
       `the API would listen on ${host}, where everybody on the network could use it. Give it keys with `
@@ -74,7 +73,18 @@ export async function startApiServer(options: ApiServerOptions): Promise<ApiServ
       { host },
     );
   }
+  return apiKeys;
+}
 
+function hostWithoutBrackets(host: string): string {
+  return host.replace(/^\[|\]$/g, '');
+}
+
+/** Throws `bad_config`, `port_in_use` or `permission_denied`, each saying what to do. */
+export async function startApiServer(options: ApiServerOptions): Promise<ApiServer> {
+  const host = hostWithoutBrackets(options.host);
+  const apiKeys = await readApiAccess(host, options.apiKeyFile);
+  const loopback = isLoopbackName(host.toLowerCase());
   const shutdown = new AbortController();
   const app = createApp(options.service, {
     agentVersion: options.agentVersion,

@@ -21,6 +21,7 @@ export class AgentClient {
     return this.json(await this.call('GET', path, undefined, AbortSignal.timeout(CALL_DEADLINE_MS)));
   }
 
+  /** Without a signal the usual deadline counts. */
   async post(path: string, body: unknown, signal: AbortSignal = AbortSignal.timeout(CALL_DEADLINE_MS)): Promise<unknown> {
     return this.json(await this.call('POST', path, body, signal));
   }
@@ -30,7 +31,7 @@ export class AgentClient {
     const response = await this.call('POST', path, body, signal);
     if (response.body === null) throw new RingError('io_failed', 'the agent answered without a body');
     let rest = '';
-    for await (const chunk of response.body.pipeThrough(new TextDecoderStream())) {
+    for await (const chunk of this.chunks(response.body, signal)) {
       rest += chunk;
       for (let end = rest.indexOf('\n'); end >= 0; end = rest.indexOf('\n')) {
         const line = rest.slice(0, end).trim();
@@ -44,7 +45,15 @@ export class AgentClient {
         yield value;
       }
     }
-    throw new RingError('peer_lost', 'the agent ended the answer before it was complete');
+    throw new RingError('peer_lost', `the agent (pid ${this.running.pid}) ended the answer before it was complete`);
+  }
+
+  private async *chunks(body: ReadableStream<Uint8Array>, signal: AbortSignal): AsyncGenerator<string> {
+    try {
+      yield* body.pipeThrough(new TextDecoderStream());
+    } catch (error) {
+      throw this.failure(error, signal);
+    }
   }
 
   private async call(method: string, path: string, body: unknown, signal: AbortSignal): Promise<Response> {
@@ -60,16 +69,32 @@ export class AgentClient {
         ...(body === undefined ? {} : { body: JSON.stringify(body) }),
       });
     } catch (error) {
-      if (signal.aborted) throw signal.reason;
-      throw new RingError('peer_unreachable', `the agent (pid ${this.running.pid}) does not answer at ${this.running.apiUrl}: ${errorMessageOf(error)}`, {}, { cause: error });
+      throw this.failure(error, signal);
     }
     if (response.ok) return response;
     const value: unknown = await response.json().catch(() => null);
-    throw errorOf(value) ?? new RingError('internal', `the agent answered ${response.status} to ${method} ${path}`);
+    throw errorOf(value) ?? new RingError('internal', `the agent answered ${response.status} to ${method} ${path}: are agent and command of the same version?`);
   }
 
   private async json(response: Response): Promise<unknown> {
-    return response.json();
+    try {
+      return await response.json();
+    } catch (error) {
+      throw new RingError('peer_lost', `the answer of the agent (pid ${this.running.pid}) broke off: ${errorMessageOf(error)}`, {}, { cause: error });
+    }
+  }
+
+  /** Why a call did not come to its end. */
+  private failure(error: unknown, signal: AbortSignal): unknown {
+    const { pid, apiUrl } = this.running;
+    const reason: unknown = signal.aborted ? signal.reason : null;
+    if (reason instanceof Error && reason.name === 'TimeoutError') {
+      return new RingError('timeout', `the agent (pid ${pid}) did not answer in time at ${apiUrl}: it may be overloaded or suspended. Look at its log, or end it with "agent stop"`, {}, { cause: error });
+    }
+    if (reason !== null) return reason;
+    // fetch says "fetch failed" and keeps what happened in the cause.
+    const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error;
+    return new RingError('peer_unreachable', `the agent (pid ${pid}) does not answer at ${apiUrl} (${errorMessageOf(cause)}): it may just have ended. Look with "agent status"`, {}, { cause: error });
   }
 }
 

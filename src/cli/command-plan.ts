@@ -1,8 +1,7 @@
 /** `agent plan MODEL`: who would run what, and why, without running it. */
-import { existsSync } from 'node:fs';
-import { resolve } from 'node:path';
 import type { ClusterStatus } from '../agent/service.js';
 import type { Plan } from '../core/types.js';
+import { modelReference } from './model-reference.js';
 import { renderPlan } from './render.js';
 import { requireAgent } from './require-agent.js';
 
@@ -18,7 +17,7 @@ export interface PlanOptions {
 export async function planCommand(model: string, options: PlanOptions): Promise<void> {
   const client = await requireAgent(options.stateDir);
   const plan = await client.post('/v1/cluster/plan', {
-    model: model !== '' && existsSync(model) ? resolve(model) : model,
+    model: modelReference(model),
     policy: options.policy,
     ...(options.nodes === undefined ? {} : { nodes: options.nodes }),
     ...(options.ctx === undefined ? {} : { contextTokens: options.ctx }),

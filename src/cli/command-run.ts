@@ -1,8 +1,6 @@
 /**
  * `agent run MODEL [PROMPT]`: asks the running agent, or starts one for the length of the command, and streams the answer.
  */
-import { existsSync } from 'node:fs';
-import { resolve } from 'node:path';
 import { createInterface } from 'node:readline/promises';
 import { RingError } from '../core/errors.js';
 import { AgentClient } from './agent-client.js';
@@ -10,6 +8,7 @@ import { startAgent } from './compose.js';
 import type { StartSettings } from './compose.js';
 import { createLog } from './log.js';
 import { loadModel } from './load-model.js';
+import { modelReference } from './model-reference.js';
 import { findRunningAgent } from './state-directory.js';
 
 export interface RunOptions {
@@ -35,13 +34,16 @@ interface Answer {
 }
 
 export async function runCommand(model: string | undefined, prompt: string | undefined, options: RunOptions): Promise<void> {
+  const wanted = modelReference(model ?? '');
   const interrupted = new AbortController();
-  process.once('SIGINT', () => interrupted.abort(new RingError('cancelled', 'interrupted')));
+  // Once each: a second signal ends the command at once.
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.once(signal, () => interrupted.abort(new RingError('cancelled', 'interrupted')));
+  process.stdout.once('error', () => interrupted.abort(new RingError('cancelled', 'nobody reads the answer any more')));
   const running = await findRunningAgent(options.stateDir);
   const own = running === null ? await startAgent(options.defaults, createLog('warn')) : null;
   try {
     const client = await AgentClient.open(running ?? own?.running ?? unreachableAgent());
-    const served = await loadModel(client, { model: model !== undefined && existsSync(model) ? resolve(model) : model ?? '' }, interrupted.signal);
+    const served = await loadModel(client, { model: wanted }, interrupted.signal);
     const question = prompt ?? (process.stdin.isTTY ? null : await readAll());
     if (question === null) await converse(client, served, options, interrupted.signal);
     else {

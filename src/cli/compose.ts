@@ -4,13 +4,12 @@
 import { randomUUID } from 'node:crypto';
 import { existsSync, statSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
-import { basename, resolve } from 'node:path';
+import { isAbsolute, resolve } from 'node:path';
 import { Agent } from '../agent/agent.js';
-import { API_HOST_DEFAULT, API_PORT_DEFAULT, startApiServer } from '../api/server.js';
+import { API_HOST_DEFAULT, API_PORT_DEFAULT, readApiAccess, startApiServer } from '../api/server.js';
 import { listPackages } from '../engine/packages.js';
 import { BUILT_IN_NAME } from '../model/model-store.js';
 import { openModelLibrary } from '../model/model-library.js';
-import { modelNameOf } from '../model/model-shape.js';
 import { openIdentity } from '../net/identity.js';
 import { createNetwork } from '../net/network.js';
 import { readSecretFile } from '../net/secret.js';
@@ -21,6 +20,7 @@ import { AGENT_VERSION, PROTOCOL_MAX, PROTOCOL_MIN } from '../version.js';
 import { systemClock } from './clock.js';
 import type { LogLevel } from './log.js';
 import { parseListen } from './listen-address.js';
+import { modelReference } from './model-reference.js';
 import { ensureStateDirectory, removeRunningAgent, writeRunningAgent } from './state-directory.js';
 import type { RunningAgent } from './state-directory.js';
 
@@ -65,14 +65,17 @@ export async function startAgent(settings: StartSettings, log: Log): Promise<Sta
 
 async function start(settings: StartSettings, log: Log, undo: (() => Promise<void>)[]): Promise<StartedAgent> {
   const { stateDirectory } = settings;
+  // Everything that a person may have mistyped is looked at before anything is opened.
+  const apiHost = settings.apiHost ?? API_HOST_DEFAULT;
+  await readApiAccess(apiHost, settings.apiKeyFile);
+  const listen = parseListen(settings.listen);
+  const models = settings.models.map(modelReference);
   await ensureStateDirectory(stateDirectory);
   const secret = settings.secretFile === null ? null : await readSecretFile(settings.secretFile, settings.clusterName);
   const identity = await openIdentity(stateDirectory, log);
   undo.push(() => identity.release());
 
-  const paths = settings.models.filter((model) => existsSync(model)).map((model) => resolve(model));
-  const serve = settings.models.filter((model) => !isDirectory(model)).map((model) => (existsSync(model) ? modelNameOf(basename(model)) : model));
-  const library = await openModelLibrary({ stateDirectory, modelPaths: paths, log });
+  const library = await openModelLibrary({ stateDirectory, modelPaths: models.filter((model) => isAbsolute(model)), log });
   const launcher = createRunnerLauncher(log);
   // Looking for devices takes a child process some tenths of a second; the network comes up meanwhile.
   const machineFound = createMachine({
@@ -97,7 +100,7 @@ async function start(settings: StartSettings, log: Log, undo: (() => Promise<voi
     stateDir: stateDirectory,
     clusterName: settings.clusterName,
     secret,
-    listen: parseListen(settings.listen),
+    listen,
     peers: settings.peers,
     noMdns: !settings.mdns,
     agentVersion: AGENT_VERSION,
@@ -120,7 +123,7 @@ async function start(settings: StartSettings, log: Log, undo: (() => Promise<voi
     threads: settings.threads ?? availableParallelism(),
     contextTokens: settings.contextTokens,
     slots: settings.slots,
-    serve,
+    serve: models.filter((model) => !isDirectory(model)),
     defaultModel: BUILT_IN_NAME,
   }, { clock: systemClock, log, library, launcher, machine, randomId: () => randomUUID() }, network);
   const started = agent;
@@ -131,7 +134,7 @@ async function start(settings: StartSettings, log: Log, undo: (() => Promise<voi
     service: started,
     agentVersion: AGENT_VERSION,
     log,
-    host: settings.apiHost ?? API_HOST_DEFAULT,
+    host: apiHost,
     port: settings.apiPort ?? API_PORT_DEFAULT,
     portExplicit: settings.apiPort !== null,
     apiKeyFile: settings.apiKeyFile,
@@ -143,9 +146,10 @@ async function start(settings: StartSettings, log: Log, undo: (() => Promise<voi
 
   let stopping: Promise<void> | null = null;
   const stop = async (atOnce: boolean): Promise<void> => {
-    await removeRunningAgent(stateDirectory);
     await started.stop(atOnce);
     await api.close(atOnce ? 0 : undefined);
+    // Last: until then `agent status` and a second `agent stop` find an agent that lets its answers finish.
+    await removeRunningAgent(stateDirectory);
     await identity.release();
   };
   return {

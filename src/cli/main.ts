@@ -6,7 +6,7 @@
  */
 import '../net/polyfill.js';
 import { Command, CommanderError, InvalidArgumentError, Option } from 'commander';
-import { errorCodeOf, errorMessageOf } from '../core/errors.js';
+import { errorCodeOf, errorMessageOf, RingError } from '../core/errors.js';
 import { AGENT_VERSION } from '../version.js';
 import type { StartSettings } from './compose.js';
 import { LOG_LEVELS } from './log.js';
@@ -47,12 +47,17 @@ function seed(text: string): number {
   return value;
 }
 
+function clusterName(text: string): string {
+  if (text.trim() === '') throw new InvalidArgumentError('give a name.');
+  return text;
+}
+
 const collect = (value: string, previous: readonly string[] | undefined): string[] => [...previous ?? [], value];
 
 /** Options of `start` that `run` needs too, for the agent that it starts when none is running. */
 function agentOptions(command: Command): Command {
   return command
-    .option('--cluster <name>', 'cluster to join', 'default')
+    .option('--cluster <name>', 'cluster to join', clusterName, 'default')
     .option('--secret-file <file>', 'file with the cluster\'s secret (agent secret makes one); without it anyone on the LAN may join')
     .option('--peer <address...>', 'address of another agent, where multicast does not reach (host:port or multiaddr)', collect)
     .option('--listen <address>', 'address for other agents: host:port, host or port (default: every interface, port 11501)')
@@ -173,6 +178,11 @@ function program(): Command {
   return root;
 }
 
+// `agent models | head -1`: whoever read the output has seen enough. Other failures of the terminal are not ours to hide.
+process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+  if (error.code !== 'EPIPE') throw error;
+});
+
 try {
   await program().parseAsync();
 } catch (error) {
@@ -181,7 +191,8 @@ try {
     process.exitCode = error.exitCode === 0 ? 0 : WRONG_USAGE;
   } else {
     process.stderr.write(`agent: ${errorMessageOf(error)}\n`);
-    if (errorCodeOf(error) === 'internal' && error instanceof Error) process.stderr.write(`${error.stack ?? ''}\n`);
+    // Only our own mistakes have no code. Where they happened is of use to those who mend them.
+    if (!(error instanceof RingError) && error instanceof Error && process.env['RING_AGENT_TRACE'] !== undefined) process.stderr.write(`${error.stack ?? ''}\n`);
     process.exitCode = errorCodeOf(error) === 'bad_config' ? WRONG_USAGE : FAILED;
   }
 }

@@ -6,6 +6,7 @@ import { homedir, platform } from 'node:os';
 import { join, resolve } from 'node:path';
 import { z } from 'zod';
 import { errorMessageOf, RingError } from '../core/errors.js';
+import { lockOwner } from '../net/state-files.js';
 
 const runningSchema = z.object({ pid: z.number().int().positive(), apiUrl: z.string(), apiKeyFile: z.string().nullable() });
 
@@ -55,11 +56,24 @@ export async function findRunningAgent(directory: string): Promise<RunningAgent 
     text = await readFile(join(directory, RUNNING_FILE), 'utf8');
   } catch (error) {
     if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return null;
-    throw new RingError('permission_denied', `cannot read ${join(directory, RUNNING_FILE)}: ${errorMessageOf(error)}`, {}, { cause: error });
+    throw unreadable(directory, error);
   }
   const parsed = runningSchema.safeParse(parseJson(text));
-  if (!parsed.success || !processExists(parsed.data.pid)) return null;
-  return parsed.data;
+  // A killed agent leaves its record behind, and its process id may be another program's by now: the lock knows.
+  return parsed.success && parsed.data.pid === await agentProcess(directory) ? parsed.data : null;
+}
+
+/** The process of the agent on this state directory, also while it starts or ends; null when there is none. */
+export async function agentProcess(directory: string): Promise<number | null> {
+  try {
+    return await lockOwner(directory);
+  } catch (error) {
+    throw unreadable(directory, error);
+  }
+}
+
+function unreadable(directory: string, error: unknown): RingError {
+  return new RingError('permission_denied', `cannot look into the state directory ${directory} (${errorMessageOf(error)}): name the running agent's own with --state-dir, or run this as its user`, {}, { cause: error });
 }
 
 export function processExists(pid: number): boolean {

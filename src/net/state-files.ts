@@ -91,6 +91,13 @@ export async function lockStateDirectory(directory: string): Promise<StateLock> 
   throw new RingError('state_locked', `the state directory ${directory} keeps being locked by other agents: use one of its own for each agent (--state-dir)`, { directory });
 }
 
+/** The process that uses `directory` now, from its start to its very end; null when none does. */
+export async function lockOwner(directory: string): Promise<number | null> {
+  const content = await readIfPresent(join(directory, LOCK_FILE));
+  const owner = content === null ? null : parseOwner(content.toString('utf8'));
+  return owner !== null && isAlive(owner) ? owner.pid : null;
+}
+
 async function linked(from: string, to: string): Promise<boolean> {
   try {
     await link(from, to).catch(async (error: unknown) => {
