@@ -179,8 +179,14 @@ function stageStateText(stage: StageView): string {
   return stage.state === 'fetching' ? `fetching ${Math.floor(Math.min(1, Math.max(0, stage.progress)) * 100)} %` : stage.state;
 }
 
+/** What holds for several nodes is said once. */
 function notesText(notes: readonly PlanNote[], names: ReadonlyMap<NodeId, string>): string {
-  return notes.map((note) => listItem(note.nodeId === null ? note.text : `${nameOf(names, note.nodeId)}: ${note.text}`)).join('\n');
+  const nodesOf = new Map<string, string[]>();
+  for (const note of notes) {
+    const nodes = nodesOf.get(note.text) ?? [];
+    nodesOf.set(note.text, note.nodeId === null ? nodes : [...nodes, nameOf(names, note.nodeId)]);
+  }
+  return [...nodesOf].map(([text, nodes]) => listItem(nodes.length === 0 ? text : `${nodes.join(', ')}: ${text}`)).join('\n');
 }
 
 function nameOf(names: ReadonlyMap<NodeId, string>, nodeId: NodeId): string {
