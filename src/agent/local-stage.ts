@@ -4,6 +4,7 @@
  * `fetching` -> `loading` -> `ready`, or `failed` with the reason. Frames of another plan are refused by name. It does
  * not decide anything: the coordinator's plan says what to be, and a failure is reported, not repaired, here.
  */
+import { pipe } from 'it-pipe';
 import { errorCodeOf, errorMessageOf, RingError } from '../core/errors.js';
 import type { NodeId, Plan, StagePlan, StageState, StageStatus } from '../core/types.js';
 import type { Clock, FrameLink, Log, ModelLibrary, Network, RemoteWeights, Runner, StageFiles, StageRole } from '../ports.js';
@@ -246,30 +247,36 @@ export class LocalStage {
     if (!this.stopped && this.outbound === link) this.fail(new RingError('peer_lost', `the link to the next stage's node ${to} broke`));
   }
 
+  /** Link -> header -> this plan only -> head or runner. Each part asks for the next frame when it is done with one. */
   private async pumpInbound(link: FrameLink): Promise<void> {
     try {
-      for await (const frame of link.frames) {
-        if (this.stopped) return;
-        await this.fromLink(frame);
-      }
+      await pipe(link.frames, decodeHeaders, (steps) => this.ofThisPlan(steps), (steps) => this.takeSteps(steps));
       if (!this.stopped && this.inbound === link) this.fail(new RingError('peer_lost', 'the link from the previous stage ended'));
     } catch (error) {
       if (!this.stopped && this.inbound === link) this.fail(error);
     }
   }
 
-  private async fromLink(body: Uint8Array): Promise<void> {
-    const header = decodeActivationHeader(body);
-    if (header.planId !== this.plan.planId) {
-      throw new RingError('wrong_plan', `a frame of plan ${header.planId} arrived on a link of plan ${this.plan.planId}`);
+  private async *ofThisPlan(steps: AsyncIterable<InboundStep>): AsyncGenerator<InboundStep> {
+    for await (const step of steps) {
+      if (this.stopped) return;
+      if (step.header.planId !== this.plan.planId) {
+        throw new RingError('wrong_plan', `a frame of plan ${step.header.planId} arrived on a link of plan ${this.plan.planId}`);
+      }
+      yield step;
     }
-    if (this.isHead) {
-      this.events.stepReturned(header);
-      return;
+  }
+
+  private async takeSteps(steps: AsyncIterable<InboundStep>): Promise<void> {
+    for await (const { header, body } of steps) {
+      if (this.isHead) {
+        this.events.stepReturned(header);
+        continue;
+      }
+      if (this.runner === null) throw new RingError('not_ready', `a frame arrived while stage ${this.stage.rank} was ${this.state}`);
+      // The link is read no further until the pipe has room: back-pressure reaches the head.
+      if (!this.runner.step(body)) await this.runner.drained();
     }
-    if (this.runner === null) throw new RingError('not_ready', `a frame arrived while stage ${this.stage.rank} was ${this.state}`);
-    // The link is read no further until the pipe has room: back-pressure reaches the head.
-    if (!this.runner.step(body)) await this.runner.drained();
   }
 
   private fromRunner(body: Uint8Array): void {
@@ -317,4 +324,14 @@ export class LocalStage {
     this.outbound?.close();
     this.setState('failed');
   }
+}
+
+/** A frame of the previous stage, its header read. */
+interface InboundStep {
+  readonly header: ActivationHeader;
+  readonly body: Uint8Array;
+}
+
+async function* decodeHeaders(frames: AsyncIterable<Uint8Array>): AsyncGenerator<InboundStep> {
+  for await (const body of frames) yield { header: decodeActivationHeader(body), body };
 }
