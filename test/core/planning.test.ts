@@ -1,0 +1,76 @@
+import { describe, expect, it } from 'vitest';
+import type { PlacementInput } from '../../src/core/placement-types.js';
+import { findModel, planOn, weightsAreThere } from '../../src/core/planning.js';
+import type { ClusterMember } from '../../src/core/planning.js';
+import type { Capabilities, DesiredState, HeldModel } from '../../src/core/types.js';
+import { nodeOf, shapeOf } from './placement-cases.js';
+
+const MODEL: HeldModel = { digest: 'c3'.repeat(32), sizeBytes: 1, name: 'm', architecture: 'llama', layers: 4 };
+
+function member(nodeId: string, capabilities: Partial<Capabilities> = {}, rest: Partial<ClusterMember> = {}): ClusterMember {
+  const record = { nodeId, incarnation: 1, counter: 1, nonce: nodeId, addresses: [], capabilities: nodeOf(nodeId, 10e9, { capabilities }).capabilities };
+  return { record, liveness: 'alive', sinceMs: 0, follows: true, problem: null, ...rest };
+}
+
+function asked(members: readonly ClusterMember[], desired: DesiredState = { version: 1, instances: [] }, avoid = new Map<string, string>()): PlacementInput[] {
+  const inputs: PlacementInput[] = [];
+  const request = { model: 'm', policy: 'ram_balanced' as const, nodes: null, contextTokens: null, slots: null };
+  planOn({ shape: shapeOf({ layers: 4, layerBytes: 1e9 }), request, planId: '1.a.1', instanceId: 'i', members, desired, avoid }, (input) => {
+    inputs.push(input);
+    return { kind: 'impossible', code: 'no_placement', message: '', notes: [] };
+  });
+  return inputs;
+}
+
+function instanceOn(instanceId: string, nodeId: string, predictedBytes: number): DesiredState['instances'][number] {
+  return {
+    instanceId, state: 'active', reason: '', serial: 1, request: { model: 'other', policy: 'ram_balanced', nodes: null, contextTokens: null, slots: null },
+    plan: {
+      planId: `1.a.${instanceId}`, instanceId, model: MODEL, contextTokens: 1, slots: 1, keyType: 'q8_0', valueType: 'f16', explanation: [],
+      stages: [{ rank: 0, nodeId, range: { start: 0, end: 4 }, predictedBytes }],
+    },
+  };
+}
+
+describe('a question for placement', () => {
+  it('takes off what other instances hold on the machine, but not what this one holds', () => {
+    const members = [member('a', { machineId: 'shared' }), member('b', { machineId: 'shared' }), member('c')];
+    const [input] = asked(members, { version: 1, instances: [instanceOn('other', 'a', 3e9), instanceOn('i', 'c', 5e9)] });
+    expect(input?.nodes.map(({ capabilities }) => capabilities.ramAvailableBytes)).toEqual([7e9, 7e9, 10e9]);
+  });
+
+  it('leaves out who may not take part and says why', () => {
+    const members = [
+      member('a'), member('b', {}, { problem: 'it speaks protocol 2-2' }), member('c', {}, { follows: false }),
+      member('d', {}, { liveness: 'dead' }), member('e', {}, { liveness: 'suspect' }),
+    ];
+    const [input] = asked(members);
+    expect(input?.nodes.map(({ nodeId }) => nodeId)).toEqual(['a']);
+    expect(input?.excluded.map(({ nodeId, text }) => [nodeId, text])).toEqual([
+      ['b', 'host-b is left out: it speaks protocol 2-2'],
+      ['c', 'host-c is left out: it does not follow this coordinator'],
+      ['d', 'host-d is left out: it does not answer'],
+      ['e', 'host-e is left out: it has not answered for a moment'],
+    ]);
+  });
+
+  it('does without a faulty node if it can, else with it', () => {
+    const inputs = asked([member('a'), member('b')], undefined, new Map([['b', 'its stage failed']]));
+    expect(inputs.map(({ nodes }) => nodes.map(({ nodeId }) => nodeId))).toEqual([['a'], ['a', 'b']]);
+  });
+
+  it('knows a model by name, file name, digest and a prefix that names one', () => {
+    const members = [member('a', { models: [MODEL] }), member('d', { models: [{ ...MODEL, name: 'gone', digest: 'd4'.repeat(32) }] }, { liveness: 'dead' })];
+    for (const reference of ['m', 'm.gguf', MODEL.digest, MODEL.digest.slice(0, 8)]) expect(findModel(reference, members)).toEqual(MODEL);
+    for (const reference of ['c3c3', 'gone', '']) expect(findModel(reference, members)).toBeNull();
+  });
+
+  it('counts weights as there when shards of the living tile the model', () => {
+    const shard = (start: number, end: number, head: boolean, tail: boolean) => ({ shards: [{ modelDigest: MODEL.digest, range: { start, end }, head, tail }] });
+    const [first, last] = [member('a', shard(0, 2, true, false)), member('b', shard(2, 4, false, true))];
+    expect(weightsAreThere(MODEL, [first, last])).toBe(true);
+    expect(weightsAreThere(MODEL, [first])).toBe(false);
+    expect(weightsAreThere(MODEL, [first, { ...last, liveness: 'dead' }])).toBe(false);
+    expect(weightsAreThere(MODEL, [first, member('b', shard(3, 4, false, true))])).toBe(false);
+  });
+});
