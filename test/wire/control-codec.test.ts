@@ -68,6 +68,7 @@ const MESSAGES: readonly (readonly [message: ControlMessage, hex: string | null]
       ],
     },
   }, null],
+  [{ kind: 'coordinator', term: { counter: 7, node: 'nodeA' }, serving: 0, desired: { version: 5, instances: [], removed: ['i1', 'i2'] } }, null],
   [{
     kind: 'stages',
     term: { counter: 7, node: 'nodeA' },
