@@ -4,6 +4,8 @@
  * `AbortSignal.any` would do, but on Node 20 it keeps every derived signal alive as long as its longest-lived source,
  * which here is the whole agent's.
  */
+import { RingError } from '../core/errors.js';
+
 export class RequestAbort {
   private readonly controller = new AbortController();
   private readonly onSource: () => void;
@@ -11,7 +13,7 @@ export class RequestAbort {
   constructor(private readonly sources: readonly AbortSignal[]) {
     this.onSource = () => this.abort();
     for (const source of sources) {
-      if (source.aborted) this.controller.abort();
+      if (source.aborted) this.abort();
       else source.addEventListener('abort', this.onSource, { once: true });
     }
   }
@@ -21,7 +23,8 @@ export class RequestAbort {
   }
 
   abort(): void {
-    this.controller.abort();
+    // With a reason of ours: whoever it reaches must not take a client that has left for a fault of the agent.
+    this.controller.abort(new RingError('cancelled', 'the request was given up: its client has left, or the agent stops'));
     this.dispose();
   }
 
