@@ -175,6 +175,8 @@ export interface Network {
   /** Connected peers whose hello was accepted. */
   peers(): readonly NodeId[];
   refused(): readonly RefusedPeer[];
+  /** Somebody else says that a node is there: it is dialled as if it had announced itself. */
+  introduce(nodeId: NodeId, addresses: readonly string[]): void;
   /** Never blocks. False when the peer is not connected or its queue is full (the peer is then dropped). */
   send(to: NodeId, message: ControlMessage): boolean;
   /** Dials the edge that enters `edge.rank`; rejects with RingError within a deadline. */

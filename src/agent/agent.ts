@@ -33,6 +33,9 @@ const COORDINATOR_DEADLINE_MS = 15_000;
 const DRAIN_DEADLINE_MS = 30_000;
 /** How often a model given at start is asked for again while no node holds it. */
 const SERVE_RETRY_MS = 2_000;
+/** Nodes that one introduction names, and addresses of each. */
+const MAX_INTRODUCED = 256;
+const MAX_INTRODUCED_ADDRESSES = 24;
 /** Time for the last messages to leave. */
 const LEAVE_MS = 100;
 
@@ -78,6 +81,7 @@ export class Agent implements AgentService {
   private readonly calls = new Map<string, Call>();
   private readonly watchers = new Set<() => void>();
   private readonly shapesUnderWay = new Set<string>();
+  private readonly introduced = new Set<NodeId>();
   private readonly life = new AbortController();
   private published: Capabilities | null = null;
   private apiAddress = '';
@@ -122,6 +126,7 @@ export class Agent implements AgentService {
     },
     disconnected: (nodeId, reason) => {
       this.ports.log.info('a node is no longer connected', { nodeId, reason });
+      this.introduced.delete(nodeId);
       this.step({ kind: 'peer_disconnected', nodeId, reason });
     },
     message: (from, message) => this.receive(from, message),
@@ -169,6 +174,12 @@ export class Agent implements AgentService {
       headFigures: (planId) => this.worker.headFigures(planId),
       localStatuses: this.worker.statuses(),
     });
+  }
+
+  /** What a cluster file says of this node's seed; null = no file is in force. */
+  defaultSeed(): number | null {
+    const named = this.cluster.desired().instances.flatMap(({ request }) => request.nodeSettings ?? []);
+    return named.find(({ nodeId }) => nodeId === this.network.nodeId)?.settings.seed ?? null;
   }
 
   models(): readonly ModelView[] {
@@ -255,8 +266,25 @@ export class Agent implements AgentService {
       case 'token':
       case 'finished':
       case 'refused': return this.router.receive(message);
-      default: this.step({ kind: 'message', from, message });
+      case 'introduction':
+        for (const { nodeId, addresses } of message.peers) this.network.introduce(nodeId, addresses);
+        return;
+      default:
+        this.step({ kind: 'message', from, message });
+        if (message.kind === 'record') this.introduce(from);
     }
+  }
+
+  /** Whom two nodes know both they should know each other, also where no multicast reaches. Once per connection. */
+  private introduce(newcomer: NodeId): void {
+    const peers = this.network.peers();
+    if (this.introduced.has(newcomer) || !peers.includes(newcomer)) return;
+    this.introduced.add(newcomer);
+    const known = this.cluster.records().map(({ nodeId, addresses }) => ({ nodeId, addresses: addresses.slice(0, MAX_INTRODUCED_ADDRESSES) }));
+    const self = known.find(({ nodeId }) => nodeId === newcomer);
+    const others = known.filter(({ nodeId }) => nodeId !== newcomer && nodeId !== this.network.nodeId && peers.includes(nodeId)).slice(0, MAX_INTRODUCED);
+    if (others.length > 0) this.network.send(newcomer, { kind: 'introduction', peers: others });
+    if (self !== undefined) for (const { nodeId } of others) this.network.send(nodeId, { kind: 'introduction', peers: [self] });
   }
 
   private send(to: NodeId, message: ControlMessage): boolean {
@@ -347,6 +375,7 @@ export class Agent implements AgentService {
       nodes: request.nodes,
       contextTokens: request.contextTokens ?? this.settings.contextTokens,
       slots: request.slots ?? this.settings.slots,
+      ...(request.nodeSettings === undefined ? {} : { nodeSettings: request.nodeSettings }),
     };
   }
 

@@ -4,7 +4,7 @@
  */
 import type { FinishReason } from '../core/messages.js';
 import type {
-  Backend, Capabilities, HeldModel, InstanceState, LayerRange, NodeId, Plan, PlacementPolicy, PlanNote, SamplingSettings,
+  Backend, Capabilities, HeldModel, InstanceState, LayerRange, NodeId, Plan, PlacementPolicy, PlanNote, RequestedNode, SamplingSettings,
   StageState, Term,
 } from '../core/types.js';
 
@@ -113,6 +113,8 @@ export interface PlanRequest {
   readonly nodes: number | null;
   readonly contextTokens: number | null;
   readonly slots: number | null;
+  /** From a cluster file, in ring order. Absent = every node that is there, as it is. */
+  readonly nodeSettings?: readonly RequestedNode[];
 }
 
 export interface ModelView extends HeldModel {

@@ -5,6 +5,7 @@
 import type { Hono } from 'hono';
 import { z } from 'zod';
 import type { AgentService, PlanRequest } from '../agent/service.js';
+import { parsePrecision } from '../core/precision.js';
 import { ApiError } from './api-error.js';
 import type { ApiEnv, ApiOptions } from './api-options.js';
 import { readJsonBody } from './guards.js';
@@ -16,12 +17,32 @@ const NODES_MAX = 1024;
 const CONTEXT_TOKENS_MAX = 2 ** 31 - 1;
 const SLOTS_MAX = 1024;
 
+const NODE_ID_LENGTH_MAX = 256;
+const DEVICES_MAX = 8;
+
+const bytes = z.int().min(0);
+
+/** What a cluster file says of one node; the fields of core/types.ts `RequestedNode`. */
+const requestedNodeSchema = z.strictObject({
+  nodeId: z.string().min(1).max(NODE_ID_LENGTH_MAX),
+  settings: z.strictObject({
+    maxRamBytes: bytes.exactOptional(),
+    reserveBytes: bytes.exactOptional(),
+    devices: z.array(z.enum(['metal', 'cuda', 'vulkan', 'cpu', 'mlx', 'ane', 'rocm', 'gpu'])).min(1).max(DEVICES_MAX).exactOptional(),
+    layers: z.strictObject({ start: z.int().min(0), end: z.int().min(1) }).exactOptional(),
+    precision: z.string().refine((name) => parsePrecision(name) !== null, 'is no precision').exactOptional(),
+    keyValueCache: z.enum(['none', 'host', 'device']).exactOptional(),
+    seed: z.int().min(0).max(0xffff_ffff).exactOptional(),
+  }),
+});
+
 const planSchema = z.object({
   model: z.string().max(MODEL_NAME_LENGTH_MAX).default(''),
   policy: z.enum(['ram_balanced', 'throughput', 'manual']).default('ram_balanced'),
   nodes: z.int().min(1).max(NODES_MAX).nullable().default(null),
   contextTokens: z.int().min(1).max(CONTEXT_TOKENS_MAX).nullable().default(null),
   slots: z.int().min(1).max(SLOTS_MAX).nullable().default(null),
+  nodeSettings: z.array(requestedNodeSchema).min(1).max(NODES_MAX).exactOptional(),
 });
 
 const PLAN_FIELDS: ReadonlySet<string> = new Set(Object.keys(planSchema.shape));

@@ -49,6 +49,8 @@ export interface ApiServerOptions {
   readonly allowedHosts?: readonly string[];
   readonly heartbeatMs?: number;
   readonly stallMs?: number;
+  /** For requests without a seed; absent or null = drawn at random. */
+  defaultSeed?(): number | null;
 }
 
 export interface ApiServer {
@@ -97,7 +99,7 @@ export async function startApiServer(options: ApiServerOptions): Promise<ApiServ
     log: options.log,
     startedAt: unixSeconds(),
     now: unixSeconds,
-    randomSeed: () => randomInt(2 ** 32),
+    randomSeed: () => options.defaultSeed?.() ?? randomInt(2 ** 32),
     newId: () => randomUUID().replaceAll('-', ''),
     shutdown: shutdown.signal,
     heartbeatMs: options.heartbeatMs ?? HEARTBEAT_MS,

@@ -1,10 +1,20 @@
 /** `agent start`: runs this machine's agent in the foreground until it is told to stop. */
 import { startAgent } from './compose.js';
-import type { StartedAgent, StartSettings } from './compose.js';
+import type { StartedAgent, StartedFile, StartSettings } from './compose.js';
+import { loadClusterFile } from './config-file.js';
+import type { Log } from '../ports.js';
 import { createLog } from './log.js';
 
-export async function startCommand(settings: StartSettings): Promise<void> {
-  const log = createLog(settings.logLevel);
+export interface StartOptions {
+  /** `--config` */
+  readonly config?: string;
+  /** The agent was started from afar and ends with the connection that started it. */
+  readonly exitWithStdin: boolean;
+}
+
+export async function startCommand(flags: StartSettings, options: StartOptions): Promise<void> {
+  const log = createLog(flags.logLevel);
+  const settings = options.config === undefined ? flags : { ...flags, clusterFile: await readFile(options.config, log) };
   let started: StartedAgent | null = null;
   let asked = 0;
   const stop = (agent: StartedAgent): void => {
@@ -28,6 +38,8 @@ export async function startCommand(settings: StartSettings): Promise<void> {
   process.on('SIGTERM', onSignal);
   process.on('SIGHUP', onSignal);
 
+  if (options.exitWithStdin) process.stdin.on('end', () => onSignal('SIGHUP')).on('error', () => onSignal('SIGHUP')).resume();
+
   started = await startAgent(settings, log);
   if (asked > 0) {
     stop(started);
@@ -41,4 +53,10 @@ export async function startCommand(settings: StartSettings): Promise<void> {
   if (!status.secured) {
     process.stdout.write('note: this cluster is open: any agent on this network may join it. "agent secret" shows how to close it.\n');
   }
+}
+
+async function readFile(path: string, log: Log): Promise<StartedFile> {
+  const { file, warnings } = await loadClusterFile(path);
+  for (const warning of warnings) log.warn(warning);
+  return { file, path, serve: true };
 }

@@ -8,6 +8,8 @@ import { isAbsolute, resolve } from 'node:path';
 import { Agent } from '../agent/agent.js';
 import { API_HOST_DEFAULT, API_PORT_DEFAULT, readApiAccess, startApiServer } from '../api/server.js';
 import { listPackages } from '../engine/packages.js';
+import type { ClusterFile } from '../core/cluster-file.js';
+import { RingError } from '../core/errors.js';
 import { BUILT_IN_NAME } from '../model/model-store.js';
 import { openModelLibrary } from '../model/model-library.js';
 import { openIdentity } from '../net/identity.js';
@@ -18,6 +20,7 @@ import { createMachine } from '../process/machine.js';
 import { createRunnerLauncher } from '../process/runner-process.js';
 import { AGENT_VERSION, PROTOCOL_MAX, PROTOCOL_MIN } from '../version.js';
 import { systemClock } from './clock.js';
+import { fileStart, serveFile } from './cluster-run.js';
 import type { LogLevel } from './log.js';
 import { parseListen } from './listen-address.js';
 import { modelReference } from './model-reference.js';
@@ -41,6 +44,18 @@ export interface StartSettings {
   readonly apiPort: number | null;
   readonly apiKeyFile: string | null;
   readonly logLevel: LogLevel;
+  /** `--config`; absent = zero configuration. */
+  readonly clusterFile?: StartedFile;
+  /** `--ckpt-dir`: models are looked for here too, should it be there. */
+  readonly checkpointDirectory?: string;
+}
+
+/** A cluster file and what this start is to do with it. */
+export interface StartedFile {
+  readonly file: ClusterFile;
+  readonly path: string;
+  /** False: only the plan is wanted. */
+  readonly serve: boolean;
 }
 
 export interface StartedAgent {
@@ -68,14 +83,16 @@ async function start(settings: StartSettings, log: Log, undo: (() => Promise<voi
   // Everything that a person may have mistyped is looked at before anything is opened.
   const apiHost = settings.apiHost ?? API_HOST_DEFAULT;
   await readApiAccess(apiHost, settings.apiKeyFile);
-  const listen = parseListen(settings.listen);
+  const fromFile = settings.clusterFile === undefined ? null : await fileStart(settings.clusterFile.file, settings.clusterFile.path);
+  const listen = parseListen(settings.listen ?? fromFile?.listen ?? null);
   const models = settings.models.map(modelReference);
+  const modelPaths = [...models.filter((model) => isAbsolute(model)), ...fromFile?.modelPaths ?? []];
   await ensureStateDirectory(stateDirectory);
   const secret = settings.secretFile === null ? null : await readSecretFile(settings.secretFile, settings.clusterName);
   const identity = await openIdentity(stateDirectory, log);
   undo.push(() => identity.release());
 
-  const library = await openModelLibrary({ stateDirectory, modelPaths: models.filter((model) => isAbsolute(model)), log });
+  const library = await openModelLibrary({ stateDirectory, modelPaths, directories: settings.checkpointDirectory === undefined ? [] : [settings.checkpointDirectory], log });
   const launcher = createRunnerLauncher(log);
   // Looking for devices takes a child process some tenths of a second; the network comes up meanwhile.
   const machineFound = createMachine({
@@ -101,7 +118,7 @@ async function start(settings: StartSettings, log: Log, undo: (() => Promise<voi
     clusterName: settings.clusterName,
     secret,
     listen,
-    peers: settings.peers,
+    peers: [...settings.peers, ...fromFile?.peers ?? []],
     noMdns: !settings.mdns,
     agentVersion: AGENT_VERSION,
     protocolMin: PROTOCOL_MIN,
@@ -138,14 +155,20 @@ async function start(settings: StartSettings, log: Log, undo: (() => Promise<voi
     port: settings.apiPort ?? API_PORT_DEFAULT,
     portExplicit: settings.apiPort !== null,
     apiKeyFile: settings.apiKeyFile,
+    defaultSeed: () => started.defaultSeed(),
   });
   undo.push(() => api.close(0));
   await started.start(api.address);
   const running: RunningAgent = { pid: process.pid, apiUrl: loopbackUrl(api.address), apiKeyFile: settings.apiKeyFile === null ? null : resolve(settings.apiKeyFile) };
   await writeRunningAgent(stateDirectory, running);
+  const fileLife = new AbortController();
+  if (settings.clusterFile?.serve === true && fromFile !== null) {
+    void serveFile(settings.clusterFile.file, fromFile.model, { agent: started, clock: systemClock, log, signal: fileLife.signal, deadlineMs: null });
+  }
 
   let stopping: Promise<void> | null = null;
   const stop = async (atOnce: boolean): Promise<void> => {
+    fileLife.abort(new RingError('cancelled', 'the agent stops'));
     await started.stop(atOnce);
     await api.close(atOnce ? 0 : undefined);
     // Last: until then `agent status` and a second `agent stop` find an agent that lets its answers finish.

@@ -87,6 +87,19 @@ interface AgentFlags {
   readonly apiKeyFile?: string;
 }
 
+interface PlanFlags {
+  readonly stateDir: string;
+  readonly policy: string;
+  readonly nodes?: number;
+  readonly ctx?: number;
+  readonly slots?: number;
+  readonly config?: string;
+  readonly cluster: string;
+  readonly secretFile?: string;
+  readonly mdns: boolean;
+  readonly json?: boolean;
+}
+
 function settingsOf(flags: AgentFlags): StartSettings {
   return {
     stateDirectory: flags.stateDir,
@@ -122,7 +135,20 @@ function program(): Command {
     .option('--api-host <host>', 'address of the HTTP API (default: 127.0.0.1; another one needs --api-key-file)')
     .option('--api-port <port>', 'port of the HTTP API (default: 11500)', port)
     .option('--api-key-file <file>', 'file with the keys that the API accepts, one per line')
-    .action(async (flags: AgentFlags) => (await import('./command-start.js')).startCommand(settingsOf(flags)));
+    .option('--config <file>', 'cluster file (TOML): model, nodes and how layers are given to them')
+    .option('--ckpt-dir <directory>', 'look for models here too')
+    .addOption(new Option('--exit-with-stdin', 'end when standard input ends').hideHelp())
+    .action(async (flags: AgentFlags & { config?: string; ckptDir?: string; exitWithStdin?: boolean }) => (await import('./command-start.js')).startCommand({
+      ...settingsOf(flags),
+      ...(flags.ckptDir === undefined ? {} : { checkpointDirectory: flags.ckptDir }),
+    }, { ...(flags.config === undefined ? {} : { config: flags.config }), exitWithStdin: flags.exitWithStdin === true }));
+
+  root.command('probe')
+    .description('what this machine has: cores, memory, disk, devices')
+    .addOption(stateDir)
+    .option('--dir <directory>', 'the disk to look at (default: the state directory\'s)')
+    .option('--json', 'as one line of JSON')
+    .action(async (flags: { stateDir: string; dir?: string; json?: boolean }) => (await import('./command-probe.js')).probeCommand(flags.dir ?? flags.stateDir, flags.json === true));
 
   root.command('secret')
     .description('make a cluster secret and print it')
@@ -161,9 +187,15 @@ function program(): Command {
     .option('--nodes <n>', 'use exactly this many nodes', count(1))
     .option('--ctx <tokens>', 'context of a sequence in tokens', count(1))
     .option('--slots <n>', 'sequences at once', count(1))
+    .option('--config <file>', 'plan what this cluster file says instead')
+    .option('--cluster <name>', 'with --config, while no agent runs here: cluster of the file\'s agents', clusterName, 'default')
+    .option('--secret-file <file>', 'with --config, while no agent runs here: file with that cluster\'s secret')
+    .option('--no-mdns', 'with --config: do not look for agents by mDNS')
     .option('--json', 'as JSON')
-    .action(async (model: string | undefined, flags: { stateDir: string; policy: string; nodes?: number; ctx?: number; slots?: number; json?: boolean }) =>
-      (await import('./command-plan.js')).planCommand(model ?? '', flags));
+    .action(async (model: string | undefined, flags: PlanFlags) => {
+      if (flags.config === undefined) await (await import('./command-plan.js')).planCommand(model ?? '', flags);
+      else await (await import('./command-plan-file.js')).planFileCommand(flags.config, { ...flags, defaults: { ...settingsOf({ ...flags, logLevel: 'warn' }), apiPort: 0 } });
+    });
 
   root.command('models')
     .description('models that the cluster holds')

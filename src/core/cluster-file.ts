@@ -96,6 +96,9 @@ export function settingsOf(file: ClusterFile, node: ClusterFileNode): NodeSettin
   return {
     reserveBytes: file.reserveBytes,
     devices: node.devices,
+    seed: node.seed,
+    ...(node.precision === null ? {} : { precision: node.precision.name }),
+    ...(node.keyValueCache === null ? {} : { keyValueCache: node.keyValueCache }),
     ...(node.maxRamBytes === null ? {} : { maxRamBytes: node.maxRamBytes }),
     ...(node.layers === null ? {} : { layers: node.layers }),
   };

@@ -7,7 +7,7 @@ import { MAX_INSTANCES, MAX_REMOVED, modelKey } from './desired-state.js';
 import type { LoadMessage, UnloadMessage } from './messages.js';
 import { findModel } from './planning.js';
 import type { ClusterMember } from './planning.js';
-import type { DesiredState, HeldModel, Instance } from './types.js';
+import type { DesiredState, HeldModel, Instance, InstanceRequest } from './types.js';
 
 export interface CallResult {
   readonly answer: CallAnswer;
@@ -28,9 +28,11 @@ export function loadInstance(
   const existing = desired.instances.find((instance) => modelKey(instance) === key || (model !== null && instance.request.model === model.name));
   if (existing !== undefined) {
     const answer: CallAnswer = { callId, instanceId: existing.instanceId, error: null };
-    if (existing.state !== 'failed') return { answer, desired, event: '', retried: null };
+    // A cluster file that says something new is carried out; asking for the same again changes nothing.
+    const sameNodes = request.nodeSettings === undefined || JSON.stringify(request.nodeSettings) === JSON.stringify(existing.request.nodeSettings);
+    if (existing.state !== 'failed' && sameNodes) return { answer, desired, event: '', retried: null };
     // What the person asks for now counts, not what they asked for then.
-    const again: Instance = { ...existing, request, state: 'planning', reason: 'asked for again' };
+    const again: Instance = { ...existing, request: keepsFile(request, existing.request), state: 'planning', reason: 'asked for again' };
     const instances = desired.instances.map((instance) => (instance === existing ? again : instance));
     return { answer, desired: { ...desired, instances }, event: `${existing.instanceId}: asked for again`, retried: existing.instanceId };
   }
@@ -48,6 +50,11 @@ export function loadInstance(
     event: `${instanceId}: asked for`,
     retried: null,
   };
+}
+
+/** Whoever merely asks a model something does not undo what a cluster file says of it. */
+function keepsFile(request: InstanceRequest, before: InstanceRequest): InstanceRequest {
+  return request.nodeSettings === undefined && before.nodeSettings !== undefined ? before : request;
 }
 
 export function unloadInstance(desired: DesiredState, { callId, instanceId }: UnloadMessage): CallResult {

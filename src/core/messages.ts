@@ -5,7 +5,7 @@
  * not travel here: they have a link per edge of the ring (wire/activation-codec.ts).
  */
 import type {
-  DesiredState, InstanceRequest, NodeRecord, SamplingSettings, StageStatus, Term,
+  DesiredState, InstanceRequest, NodeId, NodeRecord, SamplingSettings, StageStatus, Term,
 } from './types.js';
 import type { ErrorCode } from './errors.js';
 
@@ -121,10 +121,16 @@ export interface RefusedMessage {
   readonly message: string;
 }
 
+/** To a node that has just come, about the others, and to the others about it: `--peer` need name only one of them. */
+export interface IntroductionMessage {
+  readonly kind: 'introduction';
+  readonly peers: readonly { readonly nodeId: NodeId; readonly addresses: readonly string[] }[];
+}
+
 export type ClusterMessage =
   | AliveMessage | RecordMessage | RecordRequestMessage | CoordinatorMessage | StagesMessage | LeaveMessage
   | LoadMessage | UnloadMessage | ReplyMessage;
 
 export type RequestMessage = GenerateMessage | CancelMessage | TokenMessage | FinishedMessage | RefusedMessage;
 
-export type ControlMessage = ClusterMessage | RequestMessage;
+export type ControlMessage = ClusterMessage | RequestMessage | IntroductionMessage;

@@ -2,28 +2,15 @@
  * Input and output of placement: the contract between core/placement.ts and those who ask for a plan.
  */
 import type { ErrorCode } from './errors.js';
-import type {
-  Capabilities, DeviceKind, GgmlCacheType, InstanceRequest, LayerRange, ModelShape, NodeId, Plan, PlanNote,
-} from './types.js';
+import type { Capabilities, GgmlCacheType, InstanceRequest, ModelShape, NodeId, NodeSettings, Plan, PlanNote } from './types.js';
+
+export type { NodeSettings } from './types.js';
 
 /** A node as placement sees it. `settings` come from a cluster file or flags; absent = zero configuration. */
 export interface PlacementNode {
   readonly nodeId: NodeId;
   readonly capabilities: Capabilities;
   readonly settings?: NodeSettings;
-}
-
-export interface NodeSettings {
-  /** Cap of the budget, in bytes (decimal GB times 1e9). */
-  readonly maxRamBytes?: number;
-  /** Left free beyond the stage. Absent = max(1 GB, 10 % of RAM). */
-  readonly reserveBytes?: number;
-  /** Preference list; first is primary. */
-  readonly devices?: readonly DeviceKind[];
-  /** Pins the node to this range. */
-  readonly layers?: LayerRange;
-  /** Bytes of a layer on this node relative to the stored ones (precision); 1 when absent. */
-  readonly weightScale?: number;
 }
 
 export interface PlacementInput {

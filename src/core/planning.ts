@@ -51,6 +51,10 @@ export interface PlanningQuestion {
 }
 
 export function planOn(question: PlanningQuestion, place: Place): PlacementResult {
+  const absent = undecidedNodes(question);
+  if (absent.length > 0) {
+    return { kind: 'impossible', code: 'not_ready', message: `the cluster file's ring waits for ${absent.join(', ')}: not yet agreed on who coordinates`, notes: [] };
+  }
   const result = place(placementInput(question, question.avoid));
   if (result.kind === 'plan' || question.avoid.size === 0) return result;
   const withAll = place(placementInput(question, new Map()));
@@ -59,36 +63,61 @@ export function planOn(question: PlanningQuestion, place: Place): PlacementResul
 
 function placementInput(question: PlanningQuestion, avoid: ReadonlyMap<NodeId, string>): PlacementInput {
   const held = heldByMachine(question);
+  const asked = question.request.nodeSettings;
+  const settings = new Map((asked ?? []).map((node) => [node.nodeId, node.settings] as const));
   const nodes: PlacementNode[] = [];
   const excluded: PlanNote[] = [];
-  for (const member of question.members) {
+  for (const member of inAskedOrder(question.members, asked)) {
     const { nodeId, capabilities } = member.record;
-    const reason = reasonAgainst(member) ?? avoid.get(nodeId) ?? null;
+    const unasked = asked !== undefined && !settings.has(nodeId) ? 'the cluster file does not name it' : null;
+    const reason = unasked ?? reasonAgainst(member) ?? avoid.get(nodeId) ?? null;
     if (reason !== null) {
       excluded.push({ nodeId, text: `${capabilities.hostname} is left out: ${reason}` });
       continue;
     }
     const ramAvailableBytes = Math.max(0, capabilities.ramAvailableBytes - (held.get(capabilities.machineId) ?? 0));
     const there = withoutMissing({ ...capabilities, ramAvailableBytes }, question.missing?.get(nodeId));
-    const asked = capabilities.devicePreference ?? [];
-    // A preference list: the first that is there is the primary device.
-    const devices = asked.filter((device) => backendOfDevice(device, there.backends) !== null);
-    if (asked.length > 0 && devices.length === 0) {
-      excluded.push({ nodeId, text: `${capabilities.hostname} is left out: its device ${asked.join('+')} is not there` });
+    const own = settings.get(nodeId);
+    // What the file says of a device that is not there is an error of its own, with the node's name.
+    if (own?.devices !== undefined) {
+      nodes.push({ nodeId, capabilities: there, settings: own });
       continue;
     }
-    nodes.push({ nodeId, capabilities: there, ...(devices.length === 0 ? {} : { settings: { devices } }) });
+    const preferred = capabilities.devicePreference ?? [];
+    // A preference list: the first that is there is the primary device.
+    const devices = preferred.filter((device) => backendOfDevice(device, there.backends) !== null);
+    if (preferred.length > 0 && devices.length === 0) {
+      excluded.push({ nodeId, text: `${capabilities.hostname} is left out: its device ${preferred.join('+')} is not there` });
+      continue;
+    }
+    if (own === undefined && devices.length === 0) nodes.push({ nodeId, capabilities: there });
+    else nodes.push({ nodeId, capabilities: there, settings: { ...own, ...(devices.length === 0 ? {} : { devices }) } });
   }
   return {
     shape: question.shape,
     nodes,
-    ordered: false,
+    ordered: asked !== undefined,
     request: question.request,
     planId: question.planId,
     instanceId: question.instanceId,
     ...cacheTypes(question.shape),
     excluded,
   };
+}
+
+/** Nodes of a cluster file that are here and do not follow yet: a moment later the ring is what the file says. */
+function undecidedNodes({ request, members }: PlanningQuestion): readonly string[] {
+  const asked = new Set((request.nodeSettings ?? []).map(({ nodeId }) => nodeId));
+  return members.filter((member) => asked.has(member.record.nodeId) && member.liveness === 'alive' && member.problem === null && !member.follows)
+    .map(({ record }) => record.capabilities.hostname);
+}
+
+/** With a cluster file its order is the ring's; nodes that it does not name come last. */
+function inAskedOrder(members: readonly ClusterMember[], asked: InstanceRequest['nodeSettings']): readonly ClusterMember[] {
+  if (asked === undefined) return members;
+  const places = new Map(asked.map(({ nodeId }, index) => [nodeId, index] as const));
+  const placeOf = ({ record }: ClusterMember): number => places.get(record.nodeId) ?? asked.length;
+  return [...members].sort((a, b) => placeOf(a) - placeOf(b) || (a.record.nodeId < b.record.nodeId ? -1 : 1));
 }
 
 function withoutMissing(capabilities: Capabilities, missing: ReadonlySet<Backend> | undefined): Capabilities {

@@ -239,6 +239,8 @@ function placeNow(context: Context): Outcome | null {
     avoid,
     missing,
   }, host.place);
+  // Looked at again with every step: no table has to change for it.
+  if (result.kind === 'impossible' && result.code === 'not_ready') return { instance: { ...instance, state: 'planning', reason: result.message }, again: false };
   if (result.kind === 'impossible') return fail(context, 'placement', result.message);
   host.useSerial();
   memory.failure = null;

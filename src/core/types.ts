@@ -143,6 +143,10 @@ export interface StagePlan {
   readonly predictedBytes: number;
   /** The stage's first layers that its device has no room for; absent = all of it is on the device. */
   readonly spill?: Spill;
+  /** Of the stage's weights, a name that core/precision.ts parses; absent = as stored. */
+  readonly precision?: string;
+  /** Absent = device memory (host memory on cpu). */
+  readonly keyValueCache?: KeyValueCachePolicy;
 }
 
 /** What of a stage is in host memory beside its device; part of `predictedBytes`. */
@@ -184,7 +188,38 @@ export interface InstanceRequest {
   readonly nodes: number | null;
   readonly contextTokens: number | null;
   readonly slots: number | null;
+  /** The nodes of a cluster file, in ring order; only they take part. Absent = every node that is there, as it is. */
+  readonly nodeSettings?: readonly RequestedNode[];
 }
+
+/** What a cluster file says of a node that placement knows by its id. */
+export interface RequestedNode {
+  readonly nodeId: NodeId;
+  readonly settings: NodeSettings;
+}
+
+/** What people may say of one node (seeds.md B). Every field absent = zero configuration. */
+export interface NodeSettings {
+  /** Cap of the budget, in bytes (decimal GB times 1e9). */
+  readonly maxRamBytes?: number;
+  /** Left free beyond the stage. Absent = max(1 GB, 10 % of RAM). */
+  readonly reserveBytes?: number;
+  /** Preference list; first is primary. */
+  readonly devices?: readonly DeviceKind[];
+  /** Pins the node to this range. */
+  readonly layers?: LayerRange;
+  /** Bytes of a layer on this node relative to the stored ones (precision); 1 when absent. Never sent. */
+  readonly weightScale?: number;
+  /** A name that core/precision.ts parses. Absent = weights as the model stores them. */
+  readonly precision?: string;
+  /** Absent = device memory (host memory on cpu). */
+  readonly keyValueCache?: KeyValueCachePolicy;
+  /** Seed of requests that bring none, when this node samples. u32 */
+  readonly seed?: number;
+}
+
+/** Where a stage keeps keys and values: nowhere (it computes them again), in host memory, or on its device. */
+export type KeyValueCachePolicy = 'none' | 'host' | 'device';
 
 /** `preparing`: stages load. `active`: the head may send. `failed`: see `reason`; a new plan may follow. */
 export type InstanceState = 'planning' | 'preparing' | 'active' | 'failed';

@@ -30,6 +30,8 @@ export interface ModelLibraryOptions {
   readonly stateDirectory: string;
   /** `--model`: files, first shards, directories. */
   readonly modelPaths: readonly string[];
+  /** Further directories with models; may be absent. */
+  readonly directories?: readonly string[];
   /** Default true. */
   readonly builtIn?: boolean;
   readonly log: Log | null;
@@ -38,7 +40,7 @@ export interface ModelLibraryOptions {
 /** Throws RingError when a path of `modelPaths` is no model. */
 export async function openModelLibrary(options: ModelLibraryOptions): Promise<DiskModelLibrary> {
   const store = await ModelStore.open({
-    directories: [join(options.stateDirectory, 'models')], paths: options.modelPaths, builtIn: options.builtIn ?? true, log: options.log,
+    directories: [join(options.stateDirectory, 'models'), ...options.directories ?? []], paths: options.modelPaths, builtIn: options.builtIn ?? true, log: options.log,
   });
   return new DiskModelLibrary(store, options);
 }

@@ -174,6 +174,10 @@ class Libp2pNetwork implements Network {
     return { ...described, read: (offset) => this.readTensor(from, { ...tensor, ...described, offset }, signal) };
   }
 
+  introduce(nodeId: NodeId, addresses: readonly string[]): void {
+    if (nodeId !== this.nodeId && !this.peers().includes(nodeId)) this.dialer.heard(nodeId, addresses);
+  }
+
   weightBytesReceived(): number {
     return this.receivedBytes;
   }

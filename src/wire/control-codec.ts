@@ -18,6 +18,8 @@ import { fromRecordMessage, toRecordMessage } from './record-codec.js';
 import { ringagent } from './gen/messages.js';
 
 const MAX_PROMPT_TOKENS = 1 << 20;
+const MAX_INTRODUCED = 256;
+const MAX_INTRODUCED_ADDRESSES = 24;
 const MAX_U32 = 0xffff_ffff;
 const FINISH_REASONS: readonly FinishReason[] = ['stop', 'length'];
 
@@ -39,6 +41,8 @@ function toControlMessage(message: ControlMessage): ringagent.control.ControlMes
       return { stages: { term: message.term, statuses: message.statuses.map(toStatusMessage) } };
     case 'leave':
       return { leave: {} };
+    case 'introduction':
+      return { introduction: { peers: message.peers.map(({ nodeId, addresses }) => ({ nodeId, addresses: [...addresses] })) } };
     case 'load':
       return { load: { callId: message.callId, request: toRequestMessage(message.request) } };
     case 'unload':
@@ -120,6 +124,14 @@ export function decodeControl(bytes: Uint8Array): ControlMessage | ChannelSignal
       };
     case 'leave':
       return { kind: 'leave' };
+    case 'introduction':
+      return {
+        kind: 'introduction',
+        peers: readList(message.introduction.peers, 'introduction.peers', MAX_INTRODUCED, (peer) => ({
+          nodeId: readName(peer.nodeId, 'introduction.node_id'),
+          addresses: readList(peer.addresses, 'introduction.addresses', MAX_INTRODUCED_ADDRESSES, (address) => readName(address, 'introduction.addresses')),
+        })),
+      };
     case 'load':
       return { kind: 'load', callId: readName(message.load.callId, 'load.call_id'), request: fromRequestMessage(message.load.request) };
     case 'unload':

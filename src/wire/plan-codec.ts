@@ -3,10 +3,11 @@
  * Whether a plan makes sense is the reader's decision; here it has only the right shape.
  */
 import type {
-  DesiredState, Instance, InstanceRequest, InstanceState, Plan, PlacementPolicy, PlanNote, StagePlan, StageState, StageStatus, Term,
+  DesiredState, Instance, InstanceRequest, InstanceState, KeyValueCachePolicy, Plan, PlacementPolicy, PlanNote, RequestedNode, StagePlan, StageState,
+  StageStatus, Term,
 } from '../core/types.js';
 import {
-  BACKENDS, badField, CACHE_TYPES, fitText, MAX_TEXT_CHARACTERS, readErrorCode, readFinite, readList, readName, readOneOf,
+  BACKENDS, badField, CACHE_TYPES, DEVICE_KINDS, fitText, MAX_TEXT_CHARACTERS, readErrorCode, readFinite, readList, readName, readOneOf,
   readOptionalUnsigned, readRequired, readText, readUnsigned,
 } from './fields.js';
 import { fromHeldModelMessage, readRange, toHeldModelMessage } from './record-codec.js';
@@ -17,9 +18,12 @@ const MAX_STAGE_LAYERS = 65_536;
 const MAX_INSTANCES = 1024;
 const MAX_REMOVED = 1024;
 const MAX_NOTES = 4096;
+const MAX_REQUESTED_NODES = 4096;
+const MAX_DEVICES = 8;
 export const MAX_STATUSES = 4096;
 
 const POLICIES: readonly PlacementPolicy[] = ['auto', 'ram_balanced', 'throughput', 'manual'];
+const CACHE_POLICIES: readonly KeyValueCachePolicy[] = ['none', 'host', 'device'];
 const INSTANCE_STATES: readonly InstanceState[] = ['planning', 'preparing', 'active', 'failed'];
 const STAGE_STATES: readonly StageState[] = ['fetching', 'loading', 'ready', 'failed'];
 
@@ -29,17 +33,63 @@ export function fromTermMessage(message: ringagent.control.Term.$Properties | nu
 }
 
 export function toRequestMessage(request: InstanceRequest): ringagent.control.InstanceRequest.$Properties {
-  return { ...request };
+  return { ...request, nodeSettings: (request.nodeSettings ?? []).map(toRequestedNodeMessage) };
 }
 
 export function fromRequestMessage(message: ringagent.control.InstanceRequest.$Properties | null | undefined): InstanceRequest {
   const request = readRequired(message, 'request');
+  const nodeSettings = readList(request.nodeSettings, 'request.node_settings', MAX_REQUESTED_NODES, fromRequestedNodeMessage);
   return {
     model: readText(request.model, 'request.model', MAX_TEXT_CHARACTERS),
     policy: readOneOf(request.policy, 'request.policy', POLICIES),
     nodes: readOptionalUnsigned(request.nodes, 'request.nodes'),
     contextTokens: readOptionalUnsigned(request.contextTokens, 'request.context_tokens'),
     slots: readOptionalUnsigned(request.slots, 'request.slots'),
+    ...(nodeSettings.length === 0 ? {} : { nodeSettings }),
+  };
+}
+
+function toRequestedNodeMessage({ nodeId, settings }: RequestedNode): ringagent.control.NodeSettings.$Properties {
+  return {
+    nodeId,
+    maxRamBytes: settings.maxRamBytes ?? null,
+    reserveBytes: settings.reserveBytes ?? null,
+    devices: [...(settings.devices ?? [])],
+    layersStart: settings.layers?.start ?? 0,
+    layersEnd: settings.layers?.end ?? 0,
+    precision: settings.precision ?? '',
+    keyValueCache: settings.keyValueCache ?? '',
+    seed: settings.seed ?? null,
+  };
+}
+
+function fromRequestedNodeMessage(message: ringagent.control.NodeSettings.$Properties): RequestedNode {
+  const maxRamBytes = readOptionalUnsigned(message.maxRamBytes, 'node_settings.max_ram_bytes');
+  const reserveBytes = readOptionalUnsigned(message.reserveBytes, 'node_settings.reserve_bytes');
+  const seed = readOptionalUnsigned(message.seed, 'node_settings.seed');
+  const devices = readList(message.devices, 'node_settings.devices', MAX_DEVICES, (device) => readOneOf(device, 'node_settings.devices', DEVICE_KINDS));
+  return {
+    nodeId: readName(message.nodeId, 'node_settings.node_id'),
+    settings: {
+      ...(maxRamBytes === null ? {} : { maxRamBytes }),
+      ...(reserveBytes === null ? {} : { reserveBytes }),
+      ...(devices.length === 0 ? {} : { devices }),
+      ...((message.layersEnd ?? 0) === 0 ? {} : { layers: readRange(message.layersStart, message.layersEnd, 'node_settings.layers') }),
+      ...readNumerics(message, 'node_settings'),
+      ...(seed === null ? {} : { seed }),
+    },
+  };
+}
+
+/** Precision and cache policy, of a request and of a stage alike; absent where empty. */
+function readNumerics(
+  message: { readonly precision?: string | null; readonly keyValueCache?: string | null }, field: string,
+): Pick<StagePlan, 'precision' | 'keyValueCache'> {
+  const precision = readText(message.precision, `${field}.precision`);
+  const keyValueCache = message.keyValueCache ?? '';
+  return {
+    ...(precision === '' ? {} : { precision }),
+    ...(keyValueCache === '' ? {} : { keyValueCache: readOneOf(keyValueCache, `${field}.key_value_cache`, CACHE_POLICIES) }),
   };
 }
 
@@ -116,6 +166,8 @@ function toStageMessage(stage: StagePlan): ringagent.control.StagePlan.$Properti
     backend: stage.backend ?? '',
     predictedBytes: stage.predictedBytes,
     ...(stage.spill === undefined ? {} : { spill: { ...stage.spill } }),
+    precision: stage.precision ?? '',
+    keyValueCache: stage.keyValueCache ?? '',
   };
 }
 
@@ -133,6 +185,7 @@ function fromStageMessage(message: ringagent.control.StagePlan.$Properties): Sta
         hostBytes: readUnsigned(message.spill.hostBytes, 'stage.spill.host_bytes'),
       },
     }),
+    ...readNumerics(message, 'stage'),
   };
 }
 

@@ -47,7 +47,7 @@ describe('B1: the cluster file', () => {
     expect(file).toMatchObject({ model: 'm.gguf', promptTokens: 8, reserveBytes: 6e9, policy: 'ram_balanced' });
     expect(file.nodes).toEqual([{
       host: '10.0.0.1', port: 7001, ssh: 'alias', checkpointDirectory: '/path', devices: ['metal', 'cpu'],
-      precision: { kind: 'ggml', type: 'bf16' }, keyValueCache: 'none', seed: 7, maxRamBytes: 44e9, layers: { start: 0, end: 12 },
+      precision: { name: 'bf16', kind: 'ggml', type: 'bf16' }, keyValueCache: 'none', seed: 7, maxRamBytes: 44e9, layers: { start: 0, end: 12 },
     }]);
   });
 
@@ -145,7 +145,9 @@ describe('B4 and B13: devices and layers in the file', () => {
   it('gives placement what the node asks for', () => {
     const { file } = read(EXAMPLE);
     expect(file.nodes.map((node) => settingsOf(file, node))).toEqual([
-      { reserveBytes: 6e9, devices: ['metal', 'cpu'], maxRamBytes: 44e9, layers: { start: 0, end: 12 } },
+      {
+        reserveBytes: 6e9, devices: ['metal', 'cpu'], maxRamBytes: 44e9, layers: { start: 0, end: 12 }, precision: 'bf16', keyValueCache: 'none', seed: 7,
+      },
     ]);
   });
 });

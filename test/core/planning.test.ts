@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import type { PlacementInput } from '../../src/core/placement-types.js';
 import { findModel, planOn, weightsAreThere } from '../../src/core/planning.js';
 import type { ClusterMember } from '../../src/core/planning.js';
-import type { Capabilities, DesiredState, HeldModel } from '../../src/core/types.js';
+import type { Capabilities, DesiredState, HeldModel, RequestedNode } from '../../src/core/types.js';
 import { nodeOf, shapeOf } from './placement-cases.js';
 
 const MODEL: HeldModel = { digest: 'c3'.repeat(32), sizeBytes: 1, name: 'm', architecture: 'llama', layers: 4 };
@@ -12,9 +12,13 @@ function member(nodeId: string, capabilities: Partial<Capabilities> = {}, rest: 
   return { record, liveness: 'alive', sinceMs: 0, follows: true, problem: null, ...rest };
 }
 
-function asked(members: readonly ClusterMember[], desired: DesiredState = { version: 1, instances: [] }, avoid = new Map<string, string>()): PlacementInput[] {
+function asked(
+  members: readonly ClusterMember[], desired: DesiredState = { version: 1, instances: [] }, avoid = new Map<string, string>(), nodeSettings?: readonly RequestedNode[],
+): PlacementInput[] {
   const inputs: PlacementInput[] = [];
-  const request = { model: 'm', policy: 'ram_balanced' as const, nodes: null, contextTokens: null, slots: null };
+  const request = {
+    model: 'm', policy: 'ram_balanced' as const, nodes: null, contextTokens: null, slots: null, ...(nodeSettings === undefined ? {} : { nodeSettings }),
+  };
   planOn({ shape: shapeOf({ layers: 4, layerBytes: 1e9 }), request, planId: '1.a.1', instanceId: 'i', members, desired, avoid }, (input) => {
     inputs.push(input);
     return { kind: 'impossible', code: 'no_placement', message: '', notes: [] };
@@ -52,6 +56,20 @@ describe('a question for placement', () => {
       ['d', 'host-d is left out: it does not answer'],
       ['e', 'host-e is left out: it has not answered for a moment'],
     ]);
+  });
+
+  it('with a cluster file: its nodes, its order and its settings, and nobody else', () => {
+    const named = [{ nodeId: 'c', settings: { devices: ['cpu' as const], reserveBytes: 0 } }, { nodeId: 'a', settings: { layers: { start: 1, end: 2 } } }];
+    const [input] = asked([member('a'), member('b'), member('c')], undefined, undefined, named);
+    expect(input?.ordered).toBe(true);
+    expect(input?.nodes.map(({ nodeId, settings }) => ({ nodeId, settings }))).toEqual(named);
+    expect(input?.excluded).toEqual([{ nodeId: 'b', text: 'host-b is left out: the cluster file does not name it' }]);
+  });
+
+  it('with a cluster file: waits for a node of it that is here and follows nobody yet', () => {
+    const named = [{ nodeId: 'a', settings: {} }, { nodeId: 'b', settings: {} }];
+    expect(asked([member('a'), member('b', {}, { follows: false })], undefined, undefined, named)).toEqual([]);
+    expect(asked([member('a'), member('b', {}, { liveness: 'dead', follows: false })], undefined, undefined, named)).toHaveLength(1);
   });
 
   it('does without a faulty node if it can, else with it', () => {

@@ -789,6 +789,9 @@ export namespace ringagent {
             /** InstanceRequest slots. */
             slots?: (number|null);
 
+            /** InstanceRequest nodeSettings. */
+            nodeSettings: ringagent.control.NodeSettings.$Properties[];
+
             /**
              * Encodes the specified InstanceRequest message. Does not implicitly {@link ringagent.control.InstanceRequest.verify|verify} messages.
              * @param message InstanceRequest message or plain object to encode
@@ -828,12 +831,120 @@ export namespace ringagent {
                 /** InstanceRequest slots */
                 slots?: (number|null);
 
+                /** InstanceRequest nodeSettings */
+                nodeSettings?: (ringagent.control.NodeSettings.$Properties[]|null);
+
                 /** Unknown fields preserved while decoding when enabled */
                 $unknowns?: Uint8Array[];
             }
 
             /** Shape of an InstanceRequest. */
             type $Shape = ringagent.control.InstanceRequest.$Properties;
+        }
+
+        /**
+         * Properties of a NodeSettings.
+         * @deprecated Use ringagent.control.NodeSettings.$Properties instead.
+         */
+        interface INodeSettings extends ringagent.control.NodeSettings.$Properties {
+        }
+
+        /** Represents a NodeSettings. */
+        class NodeSettings {
+
+            /**
+             * Constructs a new NodeSettings.
+             * @param [properties] Properties to set
+             */
+            constructor(properties?: ringagent.control.NodeSettings.$Properties);
+
+            /** Unknown fields preserved while decoding when enabled */
+            $unknowns?: Uint8Array[];
+
+            /** NodeSettings nodeId. */
+            nodeId: string;
+
+            /** NodeSettings maxRamBytes. */
+            maxRamBytes?: (number|null);
+
+            /** NodeSettings reserveBytes. */
+            reserveBytes?: (number|null);
+
+            /** NodeSettings devices. */
+            devices: string[];
+
+            /** NodeSettings layersStart. */
+            layersStart: number;
+
+            /** NodeSettings layersEnd. */
+            layersEnd: number;
+
+            /** NodeSettings precision. */
+            precision: string;
+
+            /** NodeSettings keyValueCache. */
+            keyValueCache: string;
+
+            /** NodeSettings seed. */
+            seed?: (number|null);
+
+            /**
+             * Encodes the specified NodeSettings message. Does not implicitly {@link ringagent.control.NodeSettings.verify|verify} messages.
+             * @param message NodeSettings message or plain object to encode
+             * @param [writer] Writer to encode to
+             * @returns Writer
+             */
+            static encode(message: ringagent.control.NodeSettings.$Properties, writer?: $protobuf.Writer): $protobuf.Writer;
+
+            /**
+             * Decodes a NodeSettings message from the specified reader or buffer.
+             * @param reader Reader or buffer to decode from
+             * @param [length] Message length if known beforehand
+             * @returns {ringagent.control.NodeSettings & ringagent.control.NodeSettings.$Shape} NodeSettings
+             * @throws {Error} If the payload is not a reader or valid buffer
+             * @throws {$protobuf.util.ProtocolError} If required fields are missing
+             */
+            static decode(reader: ($protobuf.Reader|Uint8Array), length?: number): ringagent.control.NodeSettings & ringagent.control.NodeSettings.$Shape;
+        }
+
+        namespace NodeSettings {
+
+            /** Properties of a NodeSettings. */
+            interface $Properties {
+
+                /** NodeSettings nodeId */
+                nodeId?: (string|null);
+
+                /** NodeSettings maxRamBytes */
+                maxRamBytes?: (number|null);
+
+                /** NodeSettings reserveBytes */
+                reserveBytes?: (number|null);
+
+                /** NodeSettings devices */
+                devices?: (string[]|null);
+
+                /** NodeSettings layersStart */
+                layersStart?: (number|null);
+
+                /** NodeSettings layersEnd */
+                layersEnd?: (number|null);
+
+                /** NodeSettings precision */
+                precision?: (string|null);
+
+                /** NodeSettings keyValueCache */
+                keyValueCache?: (string|null);
+
+                /** NodeSettings seed */
+                seed?: (number|null);
+
+                /** Unknown fields preserved while decoding when enabled */
+                $unknowns?: Uint8Array[];
+            }
+
+            /** Shape of a NodeSettings. */
+            type $Shape = ringagent.control.NodeSettings.$Properties;
         }
 
         /**
@@ -875,6 +986,12 @@ export namespace ringagent {
 
             /** StagePlan spill. */
             spill?: (ringagent.control.Spill.$Properties|null);
+
+            /** StagePlan precision. */
+            precision: string;
+
+            /** StagePlan keyValueCache. */
+            keyValueCache: string;
 
             /**
              * Encodes the specified StagePlan message. Does not implicitly {@link ringagent.control.StagePlan.verify|verify} messages.
@@ -920,6 +1037,12 @@ export namespace ringagent {
 
                 /** StagePlan spill */
                 spill?: (ringagent.control.Spill.$Properties|null);
+
+                /** StagePlan precision */
+                precision?: (string|null);
+
+                /** StagePlan keyValueCache */
+                keyValueCache?: (string|null);
 
                 /** Unknown fields preserved while decoding when enabled */
                 $unknowns?: Uint8Array[];
@@ -2448,6 +2571,126 @@ export namespace ringagent {
         }
 
         /**
+         * Properties of an Introduction.
+         * @deprecated Use ringagent.control.Introduction.$Properties instead.
+         */
+        interface IIntroduction extends ringagent.control.Introduction.$Properties {
+        }
+
+        /** Represents an Introduction. */
+        class Introduction {
+
+            /**
+             * Constructs a new Introduction.
+             * @param [properties] Properties to set
+             */
+            constructor(properties?: ringagent.control.Introduction.$Properties);
+
+            /** Unknown fields preserved while decoding when enabled */
+            $unknowns?: Uint8Array[];
+
+            /** Introduction peers. */
+            peers: ringagent.control.IntroducedPeer.$Properties[];
+
+            /**
+             * Encodes the specified Introduction message. Does not implicitly {@link ringagent.control.Introduction.verify|verify} messages.
+             * @param message Introduction message or plain object to encode
+             * @param [writer] Writer to encode to
+             * @returns Writer
+             */
+            static encode(message: ringagent.control.Introduction.$Properties, writer?: $protobuf.Writer): $protobuf.Writer;
+
+            /**
+             * Decodes an Introduction message from the specified reader or buffer.
+             * @param reader Reader or buffer to decode from
+             * @param [length] Message length if known beforehand
+             * @returns {ringagent.control.Introduction & ringagent.control.Introduction.$Shape} Introduction
+             * @throws {Error} If the payload is not a reader or valid buffer
+             * @throws {$protobuf.util.ProtocolError} If required fields are missing
+             */
+            static decode(reader: ($protobuf.Reader|Uint8Array), length?: number): ringagent.control.Introduction & ringagent.control.Introduction.$Shape;
+        }
+
+        namespace Introduction {
+
+            /** Properties of an Introduction. */
+            interface $Properties {
+
+                /** Introduction peers */
+                peers?: (ringagent.control.IntroducedPeer.$Properties[]|null);
+
+                /** Unknown fields preserved while decoding when enabled */
+                $unknowns?: Uint8Array[];
+            }
+
+            /** Shape of an Introduction. */
+            type $Shape = ringagent.control.Introduction.$Properties;
+        }
+
+        /**
+         * Properties of an IntroducedPeer.
+         * @deprecated Use ringagent.control.IntroducedPeer.$Properties instead.
+         */
+        interface IIntroducedPeer extends ringagent.control.IntroducedPeer.$Properties {
+        }
+
+        /** Represents an IntroducedPeer. */
+        class IntroducedPeer {
+
+            /**
+             * Constructs a new IntroducedPeer.
+             * @param [properties] Properties to set
+             */
+            constructor(properties?: ringagent.control.IntroducedPeer.$Properties);
+
+            /** Unknown fields preserved while decoding when enabled */
+            $unknowns?: Uint8Array[];
+
+            /** IntroducedPeer nodeId. */
+            nodeId: string;
+
+            /** IntroducedPeer addresses. */
+            addresses: string[];
+
+            /**
+             * Encodes the specified IntroducedPeer message. Does not implicitly {@link ringagent.control.IntroducedPeer.verify|verify} messages.
+             * @param message IntroducedPeer message or plain object to encode
+             * @param [writer] Writer to encode to
+             * @returns Writer
+             */
+            static encode(message: ringagent.control.IntroducedPeer.$Properties, writer?: $protobuf.Writer): $protobuf.Writer;
+
+            /**
+             * Decodes an IntroducedPeer message from the specified reader or buffer.
+             * @param reader Reader or buffer to decode from
+             * @param [length] Message length if known beforehand
+             * @returns {ringagent.control.IntroducedPeer & ringagent.control.IntroducedPeer.$Shape} IntroducedPeer
+             * @throws {Error} If the payload is not a reader or valid buffer
+             * @throws {$protobuf.util.ProtocolError} If required fields are missing
+             */
+            static decode(reader: ($protobuf.Reader|Uint8Array), length?: number): ringagent.control.IntroducedPeer & ringagent.control.IntroducedPeer.$Shape;
+        }
+
+        namespace IntroducedPeer {
+
+            /** Properties of an IntroducedPeer. */
+            interface $Properties {
+
+                /** IntroducedPeer nodeId */
+                nodeId?: (string|null);
+
+                /** IntroducedPeer addresses */
+                addresses?: (string[]|null);
+
+                /** Unknown fields preserved while decoding when enabled */
+                $unknowns?: Uint8Array[];
+            }
+
+            /** Shape of an IntroducedPeer. */
+            type $Shape = ringagent.control.IntroducedPeer.$Properties;
+        }
+
+        /**
          * Properties of a ControlMessage.
          * @deprecated Use ringagent.control.ControlMessage.$Properties instead.
          */
@@ -2514,8 +2757,11 @@ export namespace ringagent {
             /** ControlMessage pong. */
             pong?: (ringagent.control.Pong.$Properties|null);
 
+            /** ControlMessage introduction. */
+            introduction?: (ringagent.control.Introduction.$Properties|null);
+
             /** ControlMessage kind. */
-            kind?: ("alive"|"record"|"recordRequest"|"coordinator"|"stages"|"leave"|"load"|"unload"|"reply"|"generate"|"cancel"|"token"|"finished"|"refused"|"ping"|"pong");
+            kind?: ("alive"|"record"|"recordRequest"|"coordinator"|"stages"|"leave"|"load"|"unload"|"reply"|"generate"|"cancel"|"token"|"finished"|"refused"|"ping"|"pong"|"introduction");
 
             /**
              * Encodes the specified ControlMessage message. Does not implicitly {@link ringagent.control.ControlMessage.verify|verify} messages.
@@ -2589,8 +2835,11 @@ export namespace ringagent {
                 /** ControlMessage pong */
                 pong?: (ringagent.control.Pong.$Properties|null);
 
+                /** ControlMessage introduction */
+                introduction?: (ringagent.control.Introduction.$Properties|null);
+
                 /** ControlMessage kind */
-                kind?: ("alive"|"record"|"recordRequest"|"coordinator"|"stages"|"leave"|"load"|"unload"|"reply"|"generate"|"cancel"|"token"|"finished"|"refused"|"ping"|"pong");
+                kind?: ("alive"|"record"|"recordRequest"|"coordinator"|"stages"|"leave"|"load"|"unload"|"reply"|"generate"|"cancel"|"token"|"finished"|"refused"|"ping"|"pong"|"introduction");
 
                 /** Unknown fields preserved while decoding when enabled */
                 $unknowns?: Uint8Array[];
@@ -2614,9 +2863,10 @@ export namespace ringagent {
               refused?: ringagent.control.Refused.$Shape|null;
               ping?: ringagent.control.Ping.$Shape|null;
               pong?: ringagent.control.Pong.$Shape|null;
+              introduction?: ringagent.control.Introduction.$Shape|null;
               $unknowns?: Uint8Array[];
             } & (
-              ({ kind?: undefined; alive?: null; record?: null; recordRequest?: null; coordinator?: null; stages?: null; leave?: null; load?: null; unload?: null; reply?: null; generate?: null; cancel?: null; token?: null; finished?: null; refused?: null; ping?: null; pong?: null }|{ kind?: "alive"; alive: ringagent.control.Alive.$Shape; record?: null; recordRequest?: null; coordinator?: null; stages?: null; leave?: null; load?: null; unload?: null; reply?: null; generate?: null; cancel?: null; token?: null; finished?: null; refused?: null; ping?: null; pong?: null }|{ kind?: "record"; alive?: null; record: ringagent.gossip.NodeRecord.$Shape; recordRequest?: null; coordinator?: null; stages?: null; leave?: null; load?: null; unload?: null; reply?: null; generate?: null; cancel?: null; token?: null; finished?: null; refused?: null; ping?: null; pong?: null }|{ kind?: "recordRequest"; alive?: null; record?: null; recordRequest: ringagent.control.RecordRequest.$Shape; coordinator?: null; stages?: null; leave?: null; load?: null; unload?: null; reply?: null; generate?: null; cancel?: null; token?: null; finished?: null; refused?: null; ping?: null; pong?: null }|{ kind?: "coordinator"; alive?: null; record?: null; recordRequest?: null; coordinator: ringagent.control.Coordinator.$Shape; stages?: null; leave?: null; load?: null; unload?: null; reply?: null; generate?: null; cancel?: null; token?: null; finished?: null; refused?: null; ping?: null; pong?: null }|{ kind?: "stages"; alive?: null; record?: null; recordRequest?: null; coordinator?: null; stages: ringagent.control.Stages.$Shape; leave?: null; load?: null; unload?: null; reply?: null; generate?: null; cancel?: null; token?: null; finished?: null; refused?: null; ping?: null; pong?: null }|{ kind?: "leave"; alive?: null; record?: null; recordRequest?: null; coordinator?: null; stages?: null; leave: ringagent.control.Leave.$Shape; load?: null; unload?: null; reply?: null; generate?: null; cancel?: null; token?: null; finished?: null; refused?: null; ping?: null; pong?: null }|{ kind?: "load"; alive?: null; record?: null; recordRequest?: null; coordinator?: null; stages?: null; leave?: null; load: ringagent.control.Load.$Shape; unload?: null; reply?: null; generate?: null; cancel?: null; token?: null; finished?: null; refused?: null; ping?: null; pong?: null }|{ kind?: "unload"; alive?: null; record?: null; recordRequest?: null; coordinator?: null; stages?: null; leave?: null; load?: null; unload: ringagent.control.Unload.$Shape; reply?: null; generate?: null; cancel?: null; token?: null; finished?: null; refused?: null; ping?: null; pong?: null }|{ kind?: "reply"; alive?: null; record?: null; recordRequest?: null; coordinator?: null; stages?: null; leave?: null; load?: null; unload?: null; reply: ringagent.control.Reply.$Shape; generate?: null; cancel?: null; token?: null; finished?: null; refused?: null; ping?: null; pong?: null }|{ kind?: "generate"; alive?: null; record?: null; recordRequest?: null; coordinator?: null; stages?: null; leave?: null; load?: null; unload?: null; reply?: null; generate: ringagent.control.Generate.$Shape; cancel?: null; token?: null; finished?: null; refused?: null; ping?: null; pong?: null }|{ kind?: "cancel"; alive?: null; record?: null; recordRequest?: null; coordinator?: null; stages?: null; leave?: null; load?: null; unload?: null; reply?: null; generate?: null; cancel: ringagent.control.Cancel.$Shape; token?: null; finished?: null; refused?: null; ping?: null; pong?: null }|{ kind?: "token"; alive?: null; record?: null; recordRequest?: null; coordinator?: null; stages?: null; leave?: null; load?: null; unload?: null; reply?: null; generate?: null; cancel?: null; token: ringagent.control.Token.$Shape; finished?: null; refused?: null; ping?: null; pong?: null }|{ kind?: "finished"; alive?: null; record?: null; recordRequest?: null; coordinator?: null; stages?: null; leave?: null; load?: null; unload?: null; reply?: null; generate?: null; cancel?: null; token?: null; finished: ringagent.control.Finished.$Shape; refused?: null; ping?: null; pong?: null }|{ kind?: "refused"; alive?: null; record?: null; recordRequest?: null; coordinator?: null; stages?: null; leave?: null; load?: null; unload?: null; reply?: null; generate?: null; cancel?: null; token?: null; finished?: null; refused: ringagent.control.Refused.$Shape; ping?: null; pong?: null }|{ kind?: "ping"; alive?: null; record?: null; recordRequest?: null; coordinator?: null; stages?: null; leave?: null; load?: null; unload?: null; reply?: null; generate?: null; cancel?: null; token?: null; finished?: null; refused?: null; ping: ringagent.control.Ping.$Shape; pong?: null }|{ kind?: "pong"; alive?: null; record?: null; recordRequest?: null; coordinator?: null; stages?: null; leave?: null; load?: null; unload?: null; reply?: null; generate?: null; cancel?: null; token?: null; finished?: null; refused?: null; ping?: null; pong: ringagent.control.Pong.$Shape })
+              ({ kind?: undefined; alive?: null; record?: null; recordRequest?: null; coordinator?: null; stages?: null; leave?: null; load?: null; unload?: null; reply?: null; generate?: null; cancel?: null; token?: null; finished?: null; refused?: null; ping?: null; pong?: null; introduction?: null }|{ kind?: "alive"; alive: ringagent.control.Alive.$Shape; record?: null; recordRequest?: null; coordinator?: null; stages?: null; leave?: null; load?: null; unload?: null; reply?: null; generate?: null; cancel?: null; token?: null; finished?: null; refused?: null; ping?: null; pong?: null; introduction?: null }|{ kind?: "record"; alive?: null; record: ringagent.gossip.NodeRecord.$Shape; recordRequest?: null; coordinator?: null; stages?: null; leave?: null; load?: null; unload?: null; reply?: null; generate?: null; cancel?: null; token?: null; finished?: null; refused?: null; ping?: null; pong?: null; introduction?: null }|{ kind?: "recordRequest"; alive?: null; record?: null; recordRequest: ringagent.control.RecordRequest.$Shape; coordinator?: null; stages?: null; leave?: null; load?: null; unload?: null; reply?: null; generate?: null; cancel?: null; token?: null; finished?: null; refused?: null; ping?: null; pong?: null; introduction?: null }|{ kind?: "coordinator"; alive?: null; record?: null; recordRequest?: null; coordinator: ringagent.control.Coordinator.$Shape; stages?: null; leave?: null; load?: null; unload?: null; reply?: null; generate?: null; cancel?: null; token?: null; finished?: null; refused?: null; ping?: null; pong?: null; introduction?: null }|{ kind?: "stages"; alive?: null; record?: null; recordRequest?: null; coordinator?: null; stages: ringagent.control.Stages.$Shape; leave?: null; load?: null; unload?: null; reply?: null; generate?: null; cancel?: null; token?: null; finished?: null; refused?: null; ping?: null; pong?: null; introduction?: null }|{ kind?: "leave"; alive?: null; record?: null; recordRequest?: null; coordinator?: null; stages?: null; leave: ringagent.control.Leave.$Shape; load?: null; unload?: null; reply?: null; generate?: null; cancel?: null; token?: null; finished?: null; refused?: null; ping?: null; pong?: null; introduction?: null }|{ kind?: "load"; alive?: null; record?: null; recordRequest?: null; coordinator?: null; stages?: null; leave?: null; load: ringagent.control.Load.$Shape; unload?: null; reply?: null; generate?: null; cancel?: null; token?: null; finished?: null; refused?: null; ping?: null; pong?: null; introduction?: null }|{ kind?: "unload"; alive?: null; record?: null; recordRequest?: null; coordinator?: null; stages?: null; leave?: null; load?: null; unload: ringagent.control.Unload.$Shape; reply?: null; generate?: null; cancel?: null; token?: null; finished?: null; refused?: null; ping?: null; pong?: null; introduction?: null }|{ kind?: "reply"; alive?: null; record?: null; recordRequest?: null; coordinator?: null; stages?: null; leave?: null; load?: null; unload?: null; reply: ringagent.control.Reply.$Shape; generate?: null; cancel?: null; token?: null; finished?: null; refused?: null; ping?: null; pong?: null; introduction?: null }|{ kind?: "generate"; alive?: null; record?: null; recordRequest?: null; coordinator?: null; stages?: null; leave?: null; load?: null; unload?: null; reply?: null; generate: ringagent.control.Generate.$Shape; cancel?: null; token?: null; finished?: null; refused?: null; ping?: null; pong?: null; introduction?: null }|{ kind?: "cancel"; alive?: null; record?: null; recordRequest?: null; coordinator?: null; stages?: null; leave?: null; load?: null; unload?: null; reply?: null; generate?: null; cancel: ringagent.control.Cancel.$Shape; token?: null; finished?: null; refused?: null; ping?: null; pong?: null; introduction?: null }|{ kind?: "token"; alive?: null; record?: null; recordRequest?: null; coordinator?: null; stages?: null; leave?: null; load?: null; unload?: null; reply?: null; generate?: null; cancel?: null; token: ringagent.control.Token.$Shape; finished?: null; refused?: null; ping?: null; pong?: null; introduction?: null }|{ kind?: "finished"; alive?: null; record?: null; recordRequest?: null; coordinator?: null; stages?: null; leave?: null; load?: null; unload?: null; reply?: null; generate?: null; cancel?: null; token?: null; finished: ringagent.control.Finished.$Shape; refused?: null; ping?: null; pong?: null; introduction?: null }|{ kind?: "refused"; alive?: null; record?: null; recordRequest?: null; coordinator?: null; stages?: null; leave?: null; load?: null; unload?: null; reply?: null; generate?: null; cancel?: null; token?: null; finished?: null; refused: ringagent.control.Refused.$Shape; ping?: null; pong?: null; introduction?: null }|{ kind?: "ping"; alive?: null; record?: null; recordRequest?: null; coordinator?: null; stages?: null; leave?: null; load?: null; unload?: null; reply?: null; generate?: null; cancel?: null; token?: null; finished?: null; refused?: null; ping: ringagent.control.Ping.$Shape; pong?: null; introduction?: null }|{ kind?: "pong"; alive?: null; record?: null; recordRequest?: null; coordinator?: null; stages?: null; leave?: null; load?: null; unload?: null; reply?: null; generate?: null; cancel?: null; token?: null; finished?: null; refused?: null; ping?: null; pong: ringagent.control.Pong.$Shape; introduction?: null }|{ kind?: "introduction"; alive?: null; record?: null; recordRequest?: null; coordinator?: null; stages?: null; leave?: null; load?: null; unload?: null; reply?: null; generate?: null; cancel?: null; token?: null; finished?: null; refused?: null; ping?: null; pong?: null; introduction: ringagent.control.Introduction.$Shape })
             );
         }
     }
@@ -2826,6 +3076,9 @@ export namespace ringagent {
             /** HeldModel layers. */
             layers: number;
 
+            /** HeldModel source. */
+            source?: (ringagent.gossip.ModelSource.$Properties|null);
+
             /**
              * Encodes the specified HeldModel message. Does not implicitly {@link ringagent.gossip.HeldModel.verify|verify} messages.
              * @param message HeldModel message or plain object to encode
@@ -2865,12 +3118,147 @@ export namespace ringagent {
                 /** HeldModel layers */
                 layers?: (number|null);
 
+                /** HeldModel source */
+                source?: (ringagent.gossip.ModelSource.$Properties|null);
+
                 /** Unknown fields preserved while decoding when enabled */
                 $unknowns?: Uint8Array[];
             }
 
             /** Shape of a HeldModel. */
             type $Shape = ringagent.gossip.HeldModel.$Properties;
+        }
+
+        /**
+         * Properties of a ModelSource.
+         * @deprecated Use ringagent.gossip.ModelSource.$Properties instead.
+         */
+        interface IModelSource extends ringagent.gossip.ModelSource.$Properties {
+        }
+
+        /** Represents a ModelSource. */
+        class ModelSource {
+
+            /**
+             * Constructs a new ModelSource.
+             * @param [properties] Properties to set
+             */
+            constructor(properties?: ringagent.gossip.ModelSource.$Properties);
+
+            /** Unknown fields preserved while decoding when enabled */
+            $unknowns?: Uint8Array[];
+
+            /** ModelSource repository. */
+            repository: string;
+
+            /** ModelSource revision. */
+            revision: string;
+
+            /** ModelSource files. */
+            files: ringagent.gossip.ModelFile.$Properties[];
+
+            /**
+             * Encodes the specified ModelSource message. Does not implicitly {@link ringagent.gossip.ModelSource.verify|verify} messages.
+             * @param message ModelSource message or plain object to encode
+             * @param [writer] Writer to encode to
+             * @returns Writer
+             */
+            static encode(message: ringagent.gossip.ModelSource.$Properties, writer?: $protobuf.Writer): $protobuf.Writer;
+
+            /**
+             * Decodes a ModelSource message from the specified reader or buffer.
+             * @param reader Reader or buffer to decode from
+             * @param [length] Message length if known beforehand
+             * @returns {ringagent.gossip.ModelSource & ringagent.gossip.ModelSource.$Shape} ModelSource
+             * @throws {Error} If the payload is not a reader or valid buffer
+             * @throws {$protobuf.util.ProtocolError} If required fields are missing
+             */
+            static decode(reader: ($protobuf.Reader|Uint8Array), length?: number): ringagent.gossip.ModelSource & ringagent.gossip.ModelSource.$Shape;
+        }
+
+        namespace ModelSource {
+
+            /** Properties of a ModelSource. */
+            interface $Properties {
+
+                /** ModelSource repository */
+                repository?: (string|null);
+
+                /** ModelSource revision */
+                revision?: (string|null);
+
+                /** ModelSource files */
+                files?: (ringagent.gossip.ModelFile.$Properties[]|null);
+
+                /** Unknown fields preserved while decoding when enabled */
+                $unknowns?: Uint8Array[];
+            }
+
+            /** Shape of a ModelSource. */
+            type $Shape = ringagent.gossip.ModelSource.$Properties;
+        }
+
+        /**
+         * Properties of a ModelFile.
+         * @deprecated Use ringagent.gossip.ModelFile.$Properties instead.
+         */
+        interface IModelFile extends ringagent.gossip.ModelFile.$Properties {
+        }
+
+        /** Represents a ModelFile. */
+        class ModelFile {
+
+            /**
+             * Constructs a new ModelFile.
+             * @param [properties] Properties to set
+             */
+            constructor(properties?: ringagent.gossip.ModelFile.$Properties);
+
+            /** Unknown fields preserved while decoding when enabled */
+            $unknowns?: Uint8Array[];
+
+            /** ModelFile location. */
+            location: string;
+
+            /** ModelFile sizeBytes. */
+            sizeBytes: number;
+
+            /**
+             * Encodes the specified ModelFile message. Does not implicitly {@link ringagent.gossip.ModelFile.verify|verify} messages.
+             * @param message ModelFile message or plain object to encode
+             * @param [writer] Writer to encode to
+             * @returns Writer
+             */
+            static encode(message: ringagent.gossip.ModelFile.$Properties, writer?: $protobuf.Writer): $protobuf.Writer;
+
+            /**
+             * Decodes a ModelFile message from the specified reader or buffer.
+             * @param reader Reader or buffer to decode from
+             * @param [length] Message length if known beforehand
+             * @returns {ringagent.gossip.ModelFile & ringagent.gossip.ModelFile.$Shape} ModelFile
+             * @throws {Error} If the payload is not a reader or valid buffer
+             * @throws {$protobuf.util.ProtocolError} If required fields are missing
+             */
+            static decode(reader: ($protobuf.Reader|Uint8Array), length?: number): ringagent.gossip.ModelFile & ringagent.gossip.ModelFile.$Shape;
+        }
+
+        namespace ModelFile {
+
+            /** Properties of a ModelFile. */
+            interface $Properties {
+
+                /** ModelFile location */
+                location?: (string|null);
+
+                /** ModelFile sizeBytes */
+                sizeBytes?: (number|null);
+
+                /** Unknown fields preserved while decoding when enabled */
+                $unknowns?: Uint8Array[];
+            }
+
+            /** Shape of a ModelFile. */
+            type $Shape = ringagent.gossip.ModelFile.$Properties;
         }
 
         /**
@@ -3466,6 +3854,9 @@ export namespace ringagent {
             /** LoadStage deviceLayers. */
             deviceLayers?: (number|null);
 
+            /** LoadStage keyValueCache. */
+            keyValueCache: string;
+
             /**
              * Encodes the specified LoadStage message. Does not implicitly {@link ringagent.runner.LoadStage.verify|verify} messages.
              * @param message LoadStage message or plain object to encode
@@ -3522,6 +3913,9 @@ export namespace ringagent {
 
                 /** LoadStage deviceLayers */
                 deviceLayers?: (number|null);
+
+                /** LoadStage keyValueCache */
+                keyValueCache?: (string|null);
 
                 /** Unknown fields preserved while decoding when enabled */
                 $unknowns?: Uint8Array[];
@@ -3790,6 +4184,75 @@ export namespace ringagent {
         }
 
         /**
+         * Properties of a Convert.
+         * @deprecated Use ringagent.runner.Convert.$Properties instead.
+         */
+        interface IConvert extends ringagent.runner.Convert.$Properties {
+        }
+
+        /** Represents a Convert. */
+        class Convert {
+
+            /**
+             * Constructs a new Convert.
+             * @param [properties] Properties to set
+             */
+            constructor(properties?: ringagent.runner.Convert.$Properties);
+
+            /** Unknown fields preserved while decoding when enabled */
+            $unknowns?: Uint8Array[];
+
+            /** Convert sourceFile. */
+            sourceFile: string;
+
+            /** Convert targetFile. */
+            targetFile: string;
+
+            /** Convert precision. */
+            precision: string;
+
+            /**
+             * Encodes the specified Convert message. Does not implicitly {@link ringagent.runner.Convert.verify|verify} messages.
+             * @param message Convert message or plain object to encode
+             * @param [writer] Writer to encode to
+             * @returns Writer
+             */
+            static encode(message: ringagent.runner.Convert.$Properties, writer?: $protobuf.Writer): $protobuf.Writer;
+
+            /**
+             * Decodes a Convert message from the specified reader or buffer.
+             * @param reader Reader or buffer to decode from
+             * @param [length] Message length if known beforehand
+             * @returns {ringagent.runner.Convert & ringagent.runner.Convert.$Shape} Convert
+             * @throws {Error} If the payload is not a reader or valid buffer
+             * @throws {$protobuf.util.ProtocolError} If required fields are missing
+             */
+            static decode(reader: ($protobuf.Reader|Uint8Array), length?: number): ringagent.runner.Convert & ringagent.runner.Convert.$Shape;
+        }
+
+        namespace Convert {
+
+            /** Properties of a Convert. */
+            interface $Properties {
+
+                /** Convert sourceFile */
+                sourceFile?: (string|null);
+
+                /** Convert targetFile */
+                targetFile?: (string|null);
+
+                /** Convert precision */
+                precision?: (string|null);
+
+                /** Unknown fields preserved while decoding when enabled */
+                $unknowns?: Uint8Array[];
+            }
+
+            /** Shape of a Convert. */
+            type $Shape = ringagent.runner.Convert.$Properties;
+        }
+
+        /**
          * Properties of a Reset.
          * @deprecated Use ringagent.runner.Reset.$Properties instead.
          */
@@ -3877,8 +4340,11 @@ export namespace ringagent {
             /** ToRunner measure. */
             measure?: (ringagent.runner.Measure.$Properties|null);
 
+            /** ToRunner convert. */
+            convert?: (ringagent.runner.Convert.$Properties|null);
+
             /** ToRunner kind. */
-            kind?: ("loadStage"|"loadVocabulary"|"tokenize"|"probeDevices"|"reset"|"measure");
+            kind?: ("loadStage"|"loadVocabulary"|"tokenize"|"probeDevices"|"reset"|"measure"|"convert");
 
             /**
              * Encodes the specified ToRunner message. Does not implicitly {@link ringagent.runner.ToRunner.verify|verify} messages.
@@ -3922,8 +4388,11 @@ export namespace ringagent {
                 /** ToRunner measure */
                 measure?: (ringagent.runner.Measure.$Properties|null);
 
+                /** ToRunner convert */
+                convert?: (ringagent.runner.Convert.$Properties|null);
+
                 /** ToRunner kind */
-                kind?: ("loadStage"|"loadVocabulary"|"tokenize"|"probeDevices"|"reset"|"measure");
+                kind?: ("loadStage"|"loadVocabulary"|"tokenize"|"probeDevices"|"reset"|"measure"|"convert");
 
                 /** Unknown fields preserved while decoding when enabled */
                 $unknowns?: Uint8Array[];
@@ -3937,9 +4406,10 @@ export namespace ringagent {
               probeDevices?: ringagent.runner.ProbeDevices.$Shape|null;
               reset?: ringagent.runner.Reset.$Shape|null;
               measure?: ringagent.runner.Measure.$Shape|null;
+              convert?: ringagent.runner.Convert.$Shape|null;
               $unknowns?: Uint8Array[];
             } & (
-              ({ kind?: undefined; loadStage?: null; loadVocabulary?: null; tokenize?: null; probeDevices?: null; reset?: null; measure?: null }|{ kind?: "loadStage"; loadStage: ringagent.runner.LoadStage.$Shape; loadVocabulary?: null; tokenize?: null; probeDevices?: null; reset?: null; measure?: null }|{ kind?: "loadVocabulary"; loadStage?: null; loadVocabulary: ringagent.runner.LoadVocabulary.$Shape; tokenize?: null; probeDevices?: null; reset?: null; measure?: null }|{ kind?: "tokenize"; loadStage?: null; loadVocabulary?: null; tokenize: ringagent.runner.Tokenize.$Shape; probeDevices?: null; reset?: null; measure?: null }|{ kind?: "probeDevices"; loadStage?: null; loadVocabulary?: null; tokenize?: null; probeDevices: ringagent.runner.ProbeDevices.$Shape; reset?: null; measure?: null }|{ kind?: "reset"; loadStage?: null; loadVocabulary?: null; tokenize?: null; probeDevices?: null; reset: ringagent.runner.Reset.$Shape; measure?: null }|{ kind?: "measure"; loadStage?: null; loadVocabulary?: null; tokenize?: null; probeDevices?: null; reset?: null; measure: ringagent.runner.Measure.$Shape })
+              ({ kind?: undefined; loadStage?: null; loadVocabulary?: null; tokenize?: null; probeDevices?: null; reset?: null; measure?: null; convert?: null }|{ kind?: "loadStage"; loadStage: ringagent.runner.LoadStage.$Shape; loadVocabulary?: null; tokenize?: null; probeDevices?: null; reset?: null; measure?: null; convert?: null }|{ kind?: "loadVocabulary"; loadStage?: null; loadVocabulary: ringagent.runner.LoadVocabulary.$Shape; tokenize?: null; probeDevices?: null; reset?: null; measure?: null; convert?: null }|{ kind?: "tokenize"; loadStage?: null; loadVocabulary?: null; tokenize: ringagent.runner.Tokenize.$Shape; probeDevices?: null; reset?: null; measure?: null; convert?: null }|{ kind?: "probeDevices"; loadStage?: null; loadVocabulary?: null; tokenize?: null; probeDevices: ringagent.runner.ProbeDevices.$Shape; reset?: null; measure?: null; convert?: null }|{ kind?: "reset"; loadStage?: null; loadVocabulary?: null; tokenize?: null; probeDevices?: null; reset: ringagent.runner.Reset.$Shape; measure?: null; convert?: null }|{ kind?: "measure"; loadStage?: null; loadVocabulary?: null; tokenize?: null; probeDevices?: null; reset?: null; measure: ringagent.runner.Measure.$Shape; convert?: null }|{ kind?: "convert"; loadStage?: null; loadVocabulary?: null; tokenize?: null; probeDevices?: null; reset?: null; measure?: null; convert: ringagent.runner.Convert.$Shape })
             );
         }
 
@@ -4388,6 +4858,63 @@ export namespace ringagent {
         }
 
         /**
+         * Properties of a Converted.
+         * @deprecated Use ringagent.runner.Converted.$Properties instead.
+         */
+        interface IConverted extends ringagent.runner.Converted.$Properties {
+        }
+
+        /** Represents a Converted. */
+        class Converted {
+
+            /**
+             * Constructs a new Converted.
+             * @param [properties] Properties to set
+             */
+            constructor(properties?: ringagent.runner.Converted.$Properties);
+
+            /** Unknown fields preserved while decoding when enabled */
+            $unknowns?: Uint8Array[];
+
+            /** Converted bytes. */
+            bytes: number;
+
+            /**
+             * Encodes the specified Converted message. Does not implicitly {@link ringagent.runner.Converted.verify|verify} messages.
+             * @param message Converted message or plain object to encode
+             * @param [writer] Writer to encode to
+             * @returns Writer
+             */
+            static encode(message: ringagent.runner.Converted.$Properties, writer?: $protobuf.Writer): $protobuf.Writer;
+
+            /**
+             * Decodes a Converted message from the specified reader or buffer.
+             * @param reader Reader or buffer to decode from
+             * @param [length] Message length if known beforehand
+             * @returns {ringagent.runner.Converted & ringagent.runner.Converted.$Shape} Converted
+             * @throws {Error} If the payload is not a reader or valid buffer
+             * @throws {$protobuf.util.ProtocolError} If required fields are missing
+             */
+            static decode(reader: ($protobuf.Reader|Uint8Array), length?: number): ringagent.runner.Converted & ringagent.runner.Converted.$Shape;
+        }
+
+        namespace Converted {
+
+            /** Properties of a Converted. */
+            interface $Properties {
+
+                /** Converted bytes */
+                bytes?: (number|null);
+
+                /** Unknown fields preserved while decoding when enabled */
+                $unknowns?: Uint8Array[];
+            }
+
+            /** Shape of a Converted. */
+            type $Shape = ringagent.runner.Converted.$Properties;
+        }
+
+        /**
          * Properties of a Resident.
          * @deprecated Use ringagent.runner.Resident.$Properties instead.
          */
@@ -4562,8 +5089,11 @@ export namespace ringagent {
             /** FromRunner measured. */
             measured?: (ringagent.runner.Measured.$Properties|null);
 
+            /** FromRunner converted. */
+            converted?: (ringagent.runner.Converted.$Properties|null);
+
             /** FromRunner kind. */
-            kind?: ("loaded"|"vocabulary"|"tokenized"|"devices"|"resident"|"failed"|"wasReset"|"measured");
+            kind?: ("loaded"|"vocabulary"|"tokenized"|"devices"|"resident"|"failed"|"wasReset"|"measured"|"converted");
 
             /**
              * Encodes the specified FromRunner message. Does not implicitly {@link ringagent.runner.FromRunner.verify|verify} messages.
@@ -4613,8 +5143,11 @@ export namespace ringagent {
                 /** FromRunner measured */
                 measured?: (ringagent.runner.Measured.$Properties|null);
 
+                /** FromRunner converted */
+                converted?: (ringagent.runner.Converted.$Properties|null);
+
                 /** FromRunner kind */
-                kind?: ("loaded"|"vocabulary"|"tokenized"|"devices"|"resident"|"failed"|"wasReset"|"measured");
+                kind?: ("loaded"|"vocabulary"|"tokenized"|"devices"|"resident"|"failed"|"wasReset"|"measured"|"converted");
 
                 /** Unknown fields preserved while decoding when enabled */
                 $unknowns?: Uint8Array[];
@@ -4630,9 +5163,10 @@ export namespace ringagent {
               failed?: ringagent.runner.Failed.$Shape|null;
               wasReset?: boolean|null;
               measured?: ringagent.runner.Measured.$Shape|null;
+              converted?: ringagent.runner.Converted.$Shape|null;
               $unknowns?: Uint8Array[];
             } & (
-              ({ kind?: undefined; loaded?: null; vocabulary?: null; tokenized?: null; devices?: null; resident?: null; failed?: null; wasReset?: null; measured?: null }|{ kind?: "loaded"; loaded: ringagent.runner.Loaded.$Shape; vocabulary?: null; tokenized?: null; devices?: null; resident?: null; failed?: null; wasReset?: null; measured?: null }|{ kind?: "vocabulary"; loaded?: null; vocabulary: ringagent.runner.Vocabulary.$Shape; tokenized?: null; devices?: null; resident?: null; failed?: null; wasReset?: null; measured?: null }|{ kind?: "tokenized"; loaded?: null; vocabulary?: null; tokenized: ringagent.runner.Tokenized.$Shape; devices?: null; resident?: null; failed?: null; wasReset?: null; measured?: null }|{ kind?: "devices"; loaded?: null; vocabulary?: null; tokenized?: null; devices: ringagent.runner.Devices.$Shape; resident?: null; failed?: null; wasReset?: null; measured?: null }|{ kind?: "resident"; loaded?: null; vocabulary?: null; tokenized?: null; devices?: null; resident: ringagent.runner.Resident.$Shape; failed?: null; wasReset?: null; measured?: null }|{ kind?: "failed"; loaded?: null; vocabulary?: null; tokenized?: null; devices?: null; resident?: null; failed: ringagent.runner.Failed.$Shape; wasReset?: null; measured?: null }|{ kind?: "wasReset"; loaded?: null; vocabulary?: null; tokenized?: null; devices?: null; resident?: null; failed?: null; wasReset: boolean; measured?: null }|{ kind?: "measured"; loaded?: null; vocabulary?: null; tokenized?: null; devices?: null; resident?: null; failed?: null; wasReset?: null; measured: ringagent.runner.Measured.$Shape })
+              ({ kind?: undefined; loaded?: null; vocabulary?: null; tokenized?: null; devices?: null; resident?: null; failed?: null; wasReset?: null; measured?: null; converted?: null }|{ kind?: "loaded"; loaded: ringagent.runner.Loaded.$Shape; vocabulary?: null; tokenized?: null; devices?: null; resident?: null; failed?: null; wasReset?: null; measured?: null; converted?: null }|{ kind?: "vocabulary"; loaded?: null; vocabulary: ringagent.runner.Vocabulary.$Shape; tokenized?: null; devices?: null; resident?: null; failed?: null; wasReset?: null; measured?: null; converted?: null }|{ kind?: "tokenized"; loaded?: null; vocabulary?: null; tokenized: ringagent.runner.Tokenized.$Shape; devices?: null; resident?: null; failed?: null; wasReset?: null; measured?: null; converted?: null }|{ kind?: "devices"; loaded?: null; vocabulary?: null; tokenized?: null; devices: ringagent.runner.Devices.$Shape; resident?: null; failed?: null; wasReset?: null; measured?: null; converted?: null }|{ kind?: "resident"; loaded?: null; vocabulary?: null; tokenized?: null; devices?: null; resident: ringagent.runner.Resident.$Shape; failed?: null; wasReset?: null; measured?: null; converted?: null }|{ kind?: "failed"; loaded?: null; vocabulary?: null; tokenized?: null; devices?: null; resident?: null; failed: ringagent.runner.Failed.$Shape; wasReset?: null; measured?: null; converted?: null }|{ kind?: "wasReset"; loaded?: null; vocabulary?: null; tokenized?: null; devices?: null; resident?: null; failed?: null; wasReset: boolean; measured?: null; converted?: null }|{ kind?: "measured"; loaded?: null; vocabulary?: null; tokenized?: null; devices?: null; resident?: null; failed?: null; wasReset?: null; measured: ringagent.runner.Measured.$Shape; converted?: null }|{ kind?: "converted"; loaded?: null; vocabulary?: null; tokenized?: null; devices?: null; resident?: null; failed?: null; wasReset?: null; measured?: null; converted: ringagent.runner.Converted.$Shape })
             );
         }
     }

@@ -1187,6 +1187,7 @@ export const ringagent = $root.ringagent = (() => {
         control.InstanceRequest = (function() {
 
             const InstanceRequest = function (properties) {
+                this.nodeSettings = [];
                 if (properties)
                     for (let keys = $Object.keys(properties), i = 0; i < keys.length; ++i)
                         if (properties[keys[i]] != null && keys[i] !== "__proto__")
@@ -1198,6 +1199,7 @@ export const ringagent = $root.ringagent = (() => {
             InstanceRequest.prototype.nodes = null;
             InstanceRequest.prototype.contextTokens = null;
             InstanceRequest.prototype.slots = null;
+            InstanceRequest.prototype.nodeSettings = $util.emptyArray;
 
             let $oneOfFields;
 
@@ -1236,6 +1238,9 @@ export const ringagent = $root.ringagent = (() => {
                     writer.uint32(32).uint32(message.contextTokens);
                 if (message.slots != null && $Object.hasOwnProperty.call(message, "slots"))
                     writer.uint32(40).uint32(message.slots);
+                if (message.nodeSettings != null && message.nodeSettings.length)
+                    for (let i = 0; i < message.nodeSettings.length; ++i)
+                        $root.ringagent.control.NodeSettings.encode(message.nodeSettings[i], writer.uint32(50).fork(), _depth + 1).ldelim();
                 if (message.$unknowns != null && $Object.hasOwnProperty.call(message, "$unknowns"))
                     for (let i = 0; i < message.$unknowns.length; ++i)
                         writer.raw(message.$unknowns[i]);
@@ -1308,6 +1313,14 @@ export const ringagent = $root.ringagent = (() => {
                             message._slots = "slots";
                             continue;
                         }
+                    case 6: {
+                            if (wireType !== 2)
+                                break;
+                            if (!(message.nodeSettings && message.nodeSettings.length))
+                                message.nodeSettings = [];
+                            message.nodeSettings.push($root.ringagent.control.NodeSettings.decode(reader, reader.size(), $undefined, _depth + 1));
+                            continue;
+                        }
                     }
                     reader.skipType(wireType, _depth, tag);
                     if (!reader.discardUnknown) {
@@ -1328,6 +1341,199 @@ export const ringagent = $root.ringagent = (() => {
             return InstanceRequest;
         })();
 
+        control.NodeSettings = (function() {
+
+            const NodeSettings = function (properties) {
+                this.devices = [];
+                if (properties)
+                    for (let keys = $Object.keys(properties), i = 0; i < keys.length; ++i)
+                        if (properties[keys[i]] != null && keys[i] !== "__proto__")
+                            this[keys[i]] = properties[keys[i]];
+            };
+
+            NodeSettings.prototype.nodeId = "";
+            NodeSettings.prototype.maxRamBytes = null;
+            NodeSettings.prototype.reserveBytes = null;
+            NodeSettings.prototype.devices = $util.emptyArray;
+            NodeSettings.prototype.layersStart = 0;
+            NodeSettings.prototype.layersEnd = 0;
+            NodeSettings.prototype.precision = "";
+            NodeSettings.prototype.keyValueCache = "";
+            NodeSettings.prototype.seed = null;
+
+            let $oneOfFields;
+
+            // Virtual OneOf for proto3 optional field
+            $Object.defineProperty(NodeSettings.prototype, "_maxRamBytes", {
+                get: $util.oneOfGetter($oneOfFields = ["maxRamBytes"]),
+                set: $util.oneOfSetter($oneOfFields)
+            });
+
+            // Virtual OneOf for proto3 optional field
+            $Object.defineProperty(NodeSettings.prototype, "_reserveBytes", {
+                get: $util.oneOfGetter($oneOfFields = ["reserveBytes"]),
+                set: $util.oneOfSetter($oneOfFields)
+            });
+
+            // Virtual OneOf for proto3 optional field
+            $Object.defineProperty(NodeSettings.prototype, "_seed", {
+                get: $util.oneOfGetter($oneOfFields = ["seed"]),
+                set: $util.oneOfSetter($oneOfFields)
+            });
+
+            NodeSettings.encode = function (message, writer, _depth) {
+                if (!writer)
+                    writer = $Writer.create();
+                if (_depth === $undefined)
+                    _depth = 0;
+                if (_depth > $util.recursionLimit)
+                    throw $Error("max depth exceeded");
+                if (message.nodeId != null && $Object.hasOwnProperty.call(message, "nodeId") && message.nodeId !== "")
+                    writer.uint32(10).string(message.nodeId);
+                if (message.maxRamBytes != null && $Object.hasOwnProperty.call(message, "maxRamBytes"))
+                    writer.uint32(16).uint64(message.maxRamBytes);
+                if (message.reserveBytes != null && $Object.hasOwnProperty.call(message, "reserveBytes"))
+                    writer.uint32(24).uint64(message.reserveBytes);
+                if (message.devices != null && message.devices.length)
+                    for (let i = 0; i < message.devices.length; ++i)
+                        writer.uint32(34).string(message.devices[i]);
+                if (message.layersStart != null && $Object.hasOwnProperty.call(message, "layersStart") && message.layersStart !== 0)
+                    writer.uint32(40).uint32(message.layersStart);
+                if (message.layersEnd != null && $Object.hasOwnProperty.call(message, "layersEnd") && message.layersEnd !== 0)
+                    writer.uint32(48).uint32(message.layersEnd);
+                if (message.precision != null && $Object.hasOwnProperty.call(message, "precision") && message.precision !== "")
+                    writer.uint32(58).string(message.precision);
+                if (message.keyValueCache != null && $Object.hasOwnProperty.call(message, "keyValueCache") && message.keyValueCache !== "")
+                    writer.uint32(66).string(message.keyValueCache);
+                if (message.seed != null && $Object.hasOwnProperty.call(message, "seed"))
+                    writer.uint32(72).uint32(message.seed);
+                if (message.$unknowns != null && $Object.hasOwnProperty.call(message, "$unknowns"))
+                    for (let i = 0; i < message.$unknowns.length; ++i)
+                        writer.raw(message.$unknowns[i]);
+                return writer;
+            };
+
+            NodeSettings.decode = function (reader, length, _end, _depth, _target) {
+                if (!(reader instanceof $Reader))
+                    reader = $Reader.create(reader);
+                if (_depth === $undefined)
+                    _depth = 0;
+                if (_depth > $Reader.recursionLimit)
+                    throw $Error("max depth exceeded");
+                let end, message, value;
+                if (length === $undefined)
+                    end = reader.len;
+                else {
+                    end = reader.pos + length;
+                    if (end > reader.len)
+                        throw $RangeError("index out of range");
+                    length = reader.len;
+                    reader.len = end;
+                }
+                message = _target || new $root.ringagent.control.NodeSettings();
+                while (reader.pos < end) {
+                    let start = reader.pos;
+                    let tag = reader.tag();
+                    if (tag === _end) {
+                        _end = $undefined;
+                        break;
+                    }
+                    let wireType = tag & 7;
+                    switch (tag >>>= 3) {
+                    case 1: {
+                            if (wireType !== 2)
+                                break;
+                            if ((value = reader.stringVerify()).length)
+                                message.nodeId = value;
+                            else
+                                delete message.nodeId;
+                            continue;
+                        }
+                    case 2: {
+                            if (wireType !== 0)
+                                break;
+                            message.maxRamBytes = reader.uint64();
+                            message._maxRamBytes = "maxRamBytes";
+                            continue;
+                        }
+                    case 3: {
+                            if (wireType !== 0)
+                                break;
+                            message.reserveBytes = reader.uint64();
+                            message._reserveBytes = "reserveBytes";
+                            continue;
+                        }
+                    case 4: {
+                            if (wireType !== 2)
+                                break;
+                            if (!(message.devices && message.devices.length))
+                                message.devices = [];
+                            message.devices.push(reader.stringVerify());
+                            continue;
+                        }
+                    case 5: {
+                            if (wireType !== 0)
+                                break;
+                            if (value = reader.uint32())
+                                message.layersStart = value;
+                            else
+                                delete message.layersStart;
+                            continue;
+                        }
+                    case 6: {
+                            if (wireType !== 0)
+                                break;
+                            if (value = reader.uint32())
+                                message.layersEnd = value;
+                            else
+                                delete message.layersEnd;
+                            continue;
+                        }
+                    case 7: {
+                            if (wireType !== 2)
+                                break;
+                            if ((value = reader.stringVerify()).length)
+                                message.precision = value;
+                            else
+                                delete message.precision;
+                            continue;
+                        }
+                    case 8: {
+                            if (wireType !== 2)
+                                break;
+                            if ((value = reader.stringVerify()).length)
+                                message.keyValueCache = value;
+                            else
+                                delete message.keyValueCache;
+                            continue;
+                        }
+                    case 9: {
+                            if (wireType !== 0)
+                                break;
+                            message.seed = reader.uint32();
+                            message._seed = "seed";
+                            continue;
+                        }
+                    }
+                    reader.skipType(wireType, _depth, tag);
+                    if (!reader.discardUnknown) {
+                        $util.makeProp(message, "$unknowns", false);
+                        (message.$unknowns || (message.$unknowns = [])).push(reader.raw(start, reader.pos));
+                    }
+                }
+                if (length !== $undefined) {
+                    if (reader.pos !== end)
+                        throw $RangeError("index out of range");
+                    reader.len = length;
+                }
+                if (_end !== $undefined)
+                    throw $Error("missing end group");
+                return message;
+            };
+
+            return NodeSettings;
+        })();
+
         control.StagePlan = (function() {
 
             const StagePlan = function (properties) {
@@ -1344,6 +1550,8 @@ export const ringagent = $root.ringagent = (() => {
             StagePlan.prototype.backend = "";
             StagePlan.prototype.predictedBytes = $util.Long ? $util.Long.fromBits(0,0,true) : 0;
             StagePlan.prototype.spill = null;
+            StagePlan.prototype.precision = "";
+            StagePlan.prototype.keyValueCache = "";
 
             StagePlan.encode = function (message, writer, _depth) {
                 if (!writer)
@@ -1366,6 +1574,10 @@ export const ringagent = $root.ringagent = (() => {
                     writer.uint32(48).uint64(message.predictedBytes);
                 if (message.spill != null && $Object.hasOwnProperty.call(message, "spill"))
                     $root.ringagent.control.Spill.encode(message.spill, writer.uint32(58).fork(), _depth + 1).ldelim();
+                if (message.precision != null && $Object.hasOwnProperty.call(message, "precision") && message.precision !== "")
+                    writer.uint32(66).string(message.precision);
+                if (message.keyValueCache != null && $Object.hasOwnProperty.call(message, "keyValueCache") && message.keyValueCache !== "")
+                    writer.uint32(74).string(message.keyValueCache);
                 if (message.$unknowns != null && $Object.hasOwnProperty.call(message, "$unknowns"))
                     for (let i = 0; i < message.$unknowns.length; ++i)
                         writer.raw(message.$unknowns[i]);
@@ -1457,6 +1669,24 @@ export const ringagent = $root.ringagent = (() => {
                             if (wireType !== 2)
                                 break;
                             message.spill = $root.ringagent.control.Spill.decode(reader, reader.size(), $undefined, _depth + 1, message.spill);
+                            continue;
+                        }
+                    case 8: {
+                            if (wireType !== 2)
+                                break;
+                            if ((value = reader.stringVerify()).length)
+                                message.precision = value;
+                            else
+                                delete message.precision;
+                            continue;
+                        }
+                    case 9: {
+                            if (wireType !== 2)
+                                break;
+                            if ((value = reader.stringVerify()).length)
+                                message.keyValueCache = value;
+                            else
+                                delete message.keyValueCache;
                             continue;
                         }
                     }
@@ -3779,6 +4009,184 @@ export const ringagent = $root.ringagent = (() => {
             return Pong;
         })();
 
+        control.Introduction = (function() {
+
+            const Introduction = function (properties) {
+                this.peers = [];
+                if (properties)
+                    for (let keys = $Object.keys(properties), i = 0; i < keys.length; ++i)
+                        if (properties[keys[i]] != null && keys[i] !== "__proto__")
+                            this[keys[i]] = properties[keys[i]];
+            };
+
+            Introduction.prototype.peers = $util.emptyArray;
+
+            Introduction.encode = function (message, writer, _depth) {
+                if (!writer)
+                    writer = $Writer.create();
+                if (_depth === $undefined)
+                    _depth = 0;
+                if (_depth > $util.recursionLimit)
+                    throw $Error("max depth exceeded");
+                if (message.peers != null && message.peers.length)
+                    for (let i = 0; i < message.peers.length; ++i)
+                        $root.ringagent.control.IntroducedPeer.encode(message.peers[i], writer.uint32(10).fork(), _depth + 1).ldelim();
+                if (message.$unknowns != null && $Object.hasOwnProperty.call(message, "$unknowns"))
+                    for (let i = 0; i < message.$unknowns.length; ++i)
+                        writer.raw(message.$unknowns[i]);
+                return writer;
+            };
+
+            Introduction.decode = function (reader, length, _end, _depth, _target) {
+                if (!(reader instanceof $Reader))
+                    reader = $Reader.create(reader);
+                if (_depth === $undefined)
+                    _depth = 0;
+                if (_depth > $Reader.recursionLimit)
+                    throw $Error("max depth exceeded");
+                let end, message;
+                if (length === $undefined)
+                    end = reader.len;
+                else {
+                    end = reader.pos + length;
+                    if (end > reader.len)
+                        throw $RangeError("index out of range");
+                    length = reader.len;
+                    reader.len = end;
+                }
+                message = _target || new $root.ringagent.control.Introduction();
+                while (reader.pos < end) {
+                    let start = reader.pos;
+                    let tag = reader.tag();
+                    if (tag === _end) {
+                        _end = $undefined;
+                        break;
+                    }
+                    let wireType = tag & 7;
+                    switch (tag >>>= 3) {
+                    case 1: {
+                            if (wireType !== 2)
+                                break;
+                            if (!(message.peers && message.peers.length))
+                                message.peers = [];
+                            message.peers.push($root.ringagent.control.IntroducedPeer.decode(reader, reader.size(), $undefined, _depth + 1));
+                            continue;
+                        }
+                    }
+                    reader.skipType(wireType, _depth, tag);
+                    if (!reader.discardUnknown) {
+                        $util.makeProp(message, "$unknowns", false);
+                        (message.$unknowns || (message.$unknowns = [])).push(reader.raw(start, reader.pos));
+                    }
+                }
+                if (length !== $undefined) {
+                    if (reader.pos !== end)
+                        throw $RangeError("index out of range");
+                    reader.len = length;
+                }
+                if (_end !== $undefined)
+                    throw $Error("missing end group");
+                return message;
+            };
+
+            return Introduction;
+        })();
+
+        control.IntroducedPeer = (function() {
+
+            const IntroducedPeer = function (properties) {
+                this.addresses = [];
+                if (properties)
+                    for (let keys = $Object.keys(properties), i = 0; i < keys.length; ++i)
+                        if (properties[keys[i]] != null && keys[i] !== "__proto__")
+                            this[keys[i]] = properties[keys[i]];
+            };
+
+            IntroducedPeer.prototype.nodeId = "";
+            IntroducedPeer.prototype.addresses = $util.emptyArray;
+
+            IntroducedPeer.encode = function (message, writer, _depth) {
+                if (!writer)
+                    writer = $Writer.create();
+                if (_depth === $undefined)
+                    _depth = 0;
+                if (_depth > $util.recursionLimit)
+                    throw $Error("max depth exceeded");
+                if (message.nodeId != null && $Object.hasOwnProperty.call(message, "nodeId") && message.nodeId !== "")
+                    writer.uint32(10).string(message.nodeId);
+                if (message.addresses != null && message.addresses.length)
+                    for (let i = 0; i < message.addresses.length; ++i)
+                        writer.uint32(18).string(message.addresses[i]);
+                if (message.$unknowns != null && $Object.hasOwnProperty.call(message, "$unknowns"))
+                    for (let i = 0; i < message.$unknowns.length; ++i)
+                        writer.raw(message.$unknowns[i]);
+                return writer;
+            };
+
+            IntroducedPeer.decode = function (reader, length, _end, _depth, _target) {
+                if (!(reader instanceof $Reader))
+                    reader = $Reader.create(reader);
+                if (_depth === $undefined)
+                    _depth = 0;
+                if (_depth > $Reader.recursionLimit)
+                    throw $Error("max depth exceeded");
+                let end, message, value;
+                if (length === $undefined)
+                    end = reader.len;
+                else {
+                    end = reader.pos + length;
+                    if (end > reader.len)
+                        throw $RangeError("index out of range");
+                    length = reader.len;
+                    reader.len = end;
+                }
+                message = _target || new $root.ringagent.control.IntroducedPeer();
+                while (reader.pos < end) {
+                    let start = reader.pos;
+                    let tag = reader.tag();
+                    if (tag === _end) {
+                        _end = $undefined;
+                        break;
+                    }
+                    let wireType = tag & 7;
+                    switch (tag >>>= 3) {
+                    case 1: {
+                            if (wireType !== 2)
+                                break;
+                            if ((value = reader.stringVerify()).length)
+                                message.nodeId = value;
+                            else
+                                delete message.nodeId;
+                            continue;
+                        }
+                    case 2: {
+                            if (wireType !== 2)
+                                break;
+                            if (!(message.addresses && message.addresses.length))
+                                message.addresses = [];
+                            message.addresses.push(reader.stringVerify());
+                            continue;
+                        }
+                    }
+                    reader.skipType(wireType, _depth, tag);
+                    if (!reader.discardUnknown) {
+                        $util.makeProp(message, "$unknowns", false);
+                        (message.$unknowns || (message.$unknowns = [])).push(reader.raw(start, reader.pos));
+                    }
+                }
+                if (length !== $undefined) {
+                    if (reader.pos !== end)
+                        throw $RangeError("index out of range");
+                    reader.len = length;
+                }
+                if (_end !== $undefined)
+                    throw $Error("missing end group");
+                return message;
+            };
+
+            return IntroducedPeer;
+        })();
+
         control.ControlMessage = (function() {
 
             const ControlMessage = function (properties) {
@@ -3804,11 +4212,12 @@ export const ringagent = $root.ringagent = (() => {
             ControlMessage.prototype.refused = null;
             ControlMessage.prototype.ping = null;
             ControlMessage.prototype.pong = null;
+            ControlMessage.prototype.introduction = null;
 
             let $oneOfFields;
 
             $Object.defineProperty(ControlMessage.prototype, "kind", {
-                get: $util.oneOfGetter($oneOfFields = ["alive", "record", "recordRequest", "coordinator", "stages", "leave", "load", "unload", "reply", "generate", "cancel", "token", "finished", "refused", "ping", "pong"]),
+                get: $util.oneOfGetter($oneOfFields = ["alive", "record", "recordRequest", "coordinator", "stages", "leave", "load", "unload", "reply", "generate", "cancel", "token", "finished", "refused", "ping", "pong", "introduction"]),
                 set: $util.oneOfSetter($oneOfFields)
             });
 
@@ -3851,6 +4260,8 @@ export const ringagent = $root.ringagent = (() => {
                     $root.ringagent.control.Ping.encode(message.ping, writer.uint32(122).fork(), _depth + 1).ldelim();
                 if (message.pong != null && $Object.hasOwnProperty.call(message, "pong"))
                     $root.ringagent.control.Pong.encode(message.pong, writer.uint32(130).fork(), _depth + 1).ldelim();
+                if (message.introduction != null && $Object.hasOwnProperty.call(message, "introduction"))
+                    $root.ringagent.control.Introduction.encode(message.introduction, writer.uint32(138).fork(), _depth + 1).ldelim();
                 if (message.$unknowns != null && $Object.hasOwnProperty.call(message, "$unknowns"))
                     for (let i = 0; i < message.$unknowns.length; ++i)
                         writer.raw(message.$unknowns[i]);
@@ -3994,6 +4405,13 @@ export const ringagent = $root.ringagent = (() => {
                                 break;
                             message.pong = $root.ringagent.control.Pong.decode(reader, reader.size(), $undefined, _depth + 1, message.pong);
                             message.kind = "pong";
+                            continue;
+                        }
+                    case 17: {
+                            if (wireType !== 2)
+                                break;
+                            message.introduction = $root.ringagent.control.Introduction.decode(reader, reader.size(), $undefined, _depth + 1, message.introduction);
+                            message.kind = "introduction";
                             continue;
                         }
                     }
@@ -4325,6 +4743,7 @@ export const ringagent = $root.ringagent = (() => {
             HeldModel.prototype.name = "";
             HeldModel.prototype.architecture = "";
             HeldModel.prototype.layers = 0;
+            HeldModel.prototype.source = null;
 
             HeldModel.encode = function (message, writer, _depth) {
                 if (!writer)
@@ -4343,6 +4762,8 @@ export const ringagent = $root.ringagent = (() => {
                     writer.uint32(34).string(message.architecture);
                 if (message.layers != null && $Object.hasOwnProperty.call(message, "layers") && message.layers !== 0)
                     writer.uint32(40).uint32(message.layers);
+                if (message.source != null && $Object.hasOwnProperty.call(message, "source"))
+                    $root.ringagent.gossip.ModelSource.encode(message.source, writer.uint32(50).fork(), _depth + 1).ldelim();
                 if (message.$unknowns != null && $Object.hasOwnProperty.call(message, "$unknowns"))
                     for (let i = 0; i < message.$unknowns.length; ++i)
                         writer.raw(message.$unknowns[i]);
@@ -4421,6 +4842,12 @@ export const ringagent = $root.ringagent = (() => {
                                 delete message.layers;
                             continue;
                         }
+                    case 6: {
+                            if (wireType !== 2)
+                                break;
+                            message.source = $root.ringagent.gossip.ModelSource.decode(reader, reader.size(), $undefined, _depth + 1, message.source);
+                            continue;
+                        }
                     }
                     reader.skipType(wireType, _depth, tag);
                     if (!reader.discardUnknown) {
@@ -4439,6 +4866,207 @@ export const ringagent = $root.ringagent = (() => {
             };
 
             return HeldModel;
+        })();
+
+        gossip.ModelSource = (function() {
+
+            const ModelSource = function (properties) {
+                this.files = [];
+                if (properties)
+                    for (let keys = $Object.keys(properties), i = 0; i < keys.length; ++i)
+                        if (properties[keys[i]] != null && keys[i] !== "__proto__")
+                            this[keys[i]] = properties[keys[i]];
+            };
+
+            ModelSource.prototype.repository = "";
+            ModelSource.prototype.revision = "";
+            ModelSource.prototype.files = $util.emptyArray;
+
+            ModelSource.encode = function (message, writer, _depth) {
+                if (!writer)
+                    writer = $Writer.create();
+                if (_depth === $undefined)
+                    _depth = 0;
+                if (_depth > $util.recursionLimit)
+                    throw $Error("max depth exceeded");
+                if (message.repository != null && $Object.hasOwnProperty.call(message, "repository") && message.repository !== "")
+                    writer.uint32(10).string(message.repository);
+                if (message.revision != null && $Object.hasOwnProperty.call(message, "revision") && message.revision !== "")
+                    writer.uint32(18).string(message.revision);
+                if (message.files != null && message.files.length)
+                    for (let i = 0; i < message.files.length; ++i)
+                        $root.ringagent.gossip.ModelFile.encode(message.files[i], writer.uint32(26).fork(), _depth + 1).ldelim();
+                if (message.$unknowns != null && $Object.hasOwnProperty.call(message, "$unknowns"))
+                    for (let i = 0; i < message.$unknowns.length; ++i)
+                        writer.raw(message.$unknowns[i]);
+                return writer;
+            };
+
+            ModelSource.decode = function (reader, length, _end, _depth, _target) {
+                if (!(reader instanceof $Reader))
+                    reader = $Reader.create(reader);
+                if (_depth === $undefined)
+                    _depth = 0;
+                if (_depth > $Reader.recursionLimit)
+                    throw $Error("max depth exceeded");
+                let end, message, value;
+                if (length === $undefined)
+                    end = reader.len;
+                else {
+                    end = reader.pos + length;
+                    if (end > reader.len)
+                        throw $RangeError("index out of range");
+                    length = reader.len;
+                    reader.len = end;
+                }
+                message = _target || new $root.ringagent.gossip.ModelSource();
+                while (reader.pos < end) {
+                    let start = reader.pos;
+                    let tag = reader.tag();
+                    if (tag === _end) {
+                        _end = $undefined;
+                        break;
+                    }
+                    let wireType = tag & 7;
+                    switch (tag >>>= 3) {
+                    case 1: {
+                            if (wireType !== 2)
+                                break;
+                            if ((value = reader.stringVerify()).length)
+                                message.repository = value;
+                            else
+                                delete message.repository;
+                            continue;
+                        }
+                    case 2: {
+                            if (wireType !== 2)
+                                break;
+                            if ((value = reader.stringVerify()).length)
+                                message.revision = value;
+                            else
+                                delete message.revision;
+                            continue;
+                        }
+                    case 3: {
+                            if (wireType !== 2)
+                                break;
+                            if (!(message.files && message.files.length))
+                                message.files = [];
+                            message.files.push($root.ringagent.gossip.ModelFile.decode(reader, reader.size(), $undefined, _depth + 1));
+                            continue;
+                        }
+                    }
+                    reader.skipType(wireType, _depth, tag);
+                    if (!reader.discardUnknown) {
+                        $util.makeProp(message, "$unknowns", false);
+                        (message.$unknowns || (message.$unknowns = [])).push(reader.raw(start, reader.pos));
+                    }
+                }
+                if (length !== $undefined) {
+                    if (reader.pos !== end)
+                        throw $RangeError("index out of range");
+                    reader.len = length;
+                }
+                if (_end !== $undefined)
+                    throw $Error("missing end group");
+                return message;
+            };
+
+            return ModelSource;
+        })();
+
+        gossip.ModelFile = (function() {
+
+            const ModelFile = function (properties) {
+                if (properties)
+                    for (let keys = $Object.keys(properties), i = 0; i < keys.length; ++i)
+                        if (properties[keys[i]] != null && keys[i] !== "__proto__")
+                            this[keys[i]] = properties[keys[i]];
+            };
+
+            ModelFile.prototype.location = "";
+            ModelFile.prototype.sizeBytes = $util.Long ? $util.Long.fromBits(0,0,true) : 0;
+
+            ModelFile.encode = function (message, writer, _depth) {
+                if (!writer)
+                    writer = $Writer.create();
+                if (_depth === $undefined)
+                    _depth = 0;
+                if (_depth > $util.recursionLimit)
+                    throw $Error("max depth exceeded");
+                if (message.location != null && $Object.hasOwnProperty.call(message, "location") && message.location !== "")
+                    writer.uint32(10).string(message.location);
+                if (message.sizeBytes != null && $Object.hasOwnProperty.call(message, "sizeBytes") && (typeof message.sizeBytes === "object" ? message.sizeBytes.low || message.sizeBytes.high : message.sizeBytes !== 0))
+                    writer.uint32(16).uint64(message.sizeBytes);
+                if (message.$unknowns != null && $Object.hasOwnProperty.call(message, "$unknowns"))
+                    for (let i = 0; i < message.$unknowns.length; ++i)
+                        writer.raw(message.$unknowns[i]);
+                return writer;
+            };
+
+            ModelFile.decode = function (reader, length, _end, _depth, _target) {
+                if (!(reader instanceof $Reader))
+                    reader = $Reader.create(reader);
+                if (_depth === $undefined)
+                    _depth = 0;
+                if (_depth > $Reader.recursionLimit)
+                    throw $Error("max depth exceeded");
+                let end, message, value;
+                if (length === $undefined)
+                    end = reader.len;
+                else {
+                    end = reader.pos + length;
+                    if (end > reader.len)
+                        throw $RangeError("index out of range");
+                    length = reader.len;
+                    reader.len = end;
+                }
+                message = _target || new $root.ringagent.gossip.ModelFile();
+                while (reader.pos < end) {
+                    let start = reader.pos;
+                    let tag = reader.tag();
+                    if (tag === _end) {
+                        _end = $undefined;
+                        break;
+                    }
+                    let wireType = tag & 7;
+                    switch (tag >>>= 3) {
+                    case 1: {
+                            if (wireType !== 2)
+                                break;
+                            if ((value = reader.stringVerify()).length)
+                                message.location = value;
+                            else
+                                delete message.location;
+                            continue;
+                        }
+                    case 2: {
+                            if (wireType !== 0)
+                                break;
+                            if (typeof (value = reader.uint64()) === "object" ? value.low || value.high : value !== 0)
+                                message.sizeBytes = value;
+                            else
+                                delete message.sizeBytes;
+                            continue;
+                        }
+                    }
+                    reader.skipType(wireType, _depth, tag);
+                    if (!reader.discardUnknown) {
+                        $util.makeProp(message, "$unknowns", false);
+                        (message.$unknowns || (message.$unknowns = [])).push(reader.raw(start, reader.pos));
+                    }
+                }
+                if (length !== $undefined) {
+                    if (reader.pos !== end)
+                        throw $RangeError("index out of range");
+                    reader.len = length;
+                }
+                if (_end !== $undefined)
+                    throw $Error("missing end group");
+                return message;
+            };
+
+            return ModelFile;
         })();
 
         gossip.HeldShard = (function() {
@@ -5406,6 +6034,7 @@ export const ringagent = $root.ringagent = (() => {
             LoadStage.prototype.valueType = "";
             LoadStage.prototype.batchTokens = 0;
             LoadStage.prototype.deviceLayers = null;
+            LoadStage.prototype.keyValueCache = "";
 
             let $oneOfFields;
 
@@ -5444,6 +6073,8 @@ export const ringagent = $root.ringagent = (() => {
                     writer.uint32(80).uint32(message.batchTokens);
                 if (message.deviceLayers != null && $Object.hasOwnProperty.call(message, "deviceLayers"))
                     writer.uint32(88).uint32(message.deviceLayers);
+                if (message.keyValueCache != null && $Object.hasOwnProperty.call(message, "keyValueCache") && message.keyValueCache !== "")
+                    writer.uint32(98).string(message.keyValueCache);
                 if (message.$unknowns != null && $Object.hasOwnProperty.call(message, "$unknowns"))
                     for (let i = 0; i < message.$unknowns.length; ++i)
                         writer.raw(message.$unknowns[i]);
@@ -5569,6 +6200,15 @@ export const ringagent = $root.ringagent = (() => {
                                 break;
                             message.deviceLayers = reader.uint32();
                             message._deviceLayers = "deviceLayers";
+                            continue;
+                        }
+                    case 12: {
+                            if (wireType !== 2)
+                                break;
+                            if ((value = reader.stringVerify()).length)
+                                message.keyValueCache = value;
+                            else
+                                delete message.keyValueCache;
                             continue;
                         }
                     }
@@ -5979,6 +6619,112 @@ export const ringagent = $root.ringagent = (() => {
             return Measure;
         })();
 
+        runner.Convert = (function() {
+
+            const Convert = function (properties) {
+                if (properties)
+                    for (let keys = $Object.keys(properties), i = 0; i < keys.length; ++i)
+                        if (properties[keys[i]] != null && keys[i] !== "__proto__")
+                            this[keys[i]] = properties[keys[i]];
+            };
+
+            Convert.prototype.sourceFile = "";
+            Convert.prototype.targetFile = "";
+            Convert.prototype.precision = "";
+
+            Convert.encode = function (message, writer, _depth) {
+                if (!writer)
+                    writer = $Writer.create();
+                if (_depth === $undefined)
+                    _depth = 0;
+                if (_depth > $util.recursionLimit)
+                    throw $Error("max depth exceeded");
+                if (message.sourceFile != null && $Object.hasOwnProperty.call(message, "sourceFile") && message.sourceFile !== "")
+                    writer.uint32(10).string(message.sourceFile);
+                if (message.targetFile != null && $Object.hasOwnProperty.call(message, "targetFile") && message.targetFile !== "")
+                    writer.uint32(18).string(message.targetFile);
+                if (message.precision != null && $Object.hasOwnProperty.call(message, "precision") && message.precision !== "")
+                    writer.uint32(26).string(message.precision);
+                if (message.$unknowns != null && $Object.hasOwnProperty.call(message, "$unknowns"))
+                    for (let i = 0; i < message.$unknowns.length; ++i)
+                        writer.raw(message.$unknowns[i]);
+                return writer;
+            };
+
+            Convert.decode = function (reader, length, _end, _depth, _target) {
+                if (!(reader instanceof $Reader))
+                    reader = $Reader.create(reader);
+                if (_depth === $undefined)
+                    _depth = 0;
+                if (_depth > $Reader.recursionLimit)
+                    throw $Error("max depth exceeded");
+                let end, message, value;
+                if (length === $undefined)
+                    end = reader.len;
+                else {
+                    end = reader.pos + length;
+                    if (end > reader.len)
+                        throw $RangeError("index out of range");
+                    length = reader.len;
+                    reader.len = end;
+                }
+                message = _target || new $root.ringagent.runner.Convert();
+                while (reader.pos < end) {
+                    let start = reader.pos;
+                    let tag = reader.tag();
+                    if (tag === _end) {
+                        _end = $undefined;
+                        break;
+                    }
+                    let wireType = tag & 7;
+                    switch (tag >>>= 3) {
+                    case 1: {
+                            if (wireType !== 2)
+                                break;
+                            if ((value = reader.stringVerify()).length)
+                                message.sourceFile = value;
+                            else
+                                delete message.sourceFile;
+                            continue;
+                        }
+                    case 2: {
+                            if (wireType !== 2)
+                                break;
+                            if ((value = reader.stringVerify()).length)
+                                message.targetFile = value;
+                            else
+                                delete message.targetFile;
+                            continue;
+                        }
+                    case 3: {
+                            if (wireType !== 2)
+                                break;
+                            if ((value = reader.stringVerify()).length)
+                                message.precision = value;
+                            else
+                                delete message.precision;
+                            continue;
+                        }
+                    }
+                    reader.skipType(wireType, _depth, tag);
+                    if (!reader.discardUnknown) {
+                        $util.makeProp(message, "$unknowns", false);
+                        (message.$unknowns || (message.$unknowns = [])).push(reader.raw(start, reader.pos));
+                    }
+                }
+                if (length !== $undefined) {
+                    if (reader.pos !== end)
+                        throw $RangeError("index out of range");
+                    reader.len = length;
+                }
+                if (_end !== $undefined)
+                    throw $Error("missing end group");
+                return message;
+            };
+
+            return Convert;
+        })();
+
         runner.Reset = (function() {
 
             const Reset = function (properties) {
@@ -6060,11 +6806,12 @@ export const ringagent = $root.ringagent = (() => {
             ToRunner.prototype.probeDevices = null;
             ToRunner.prototype.reset = null;
             ToRunner.prototype.measure = null;
+            ToRunner.prototype.convert = null;
 
             let $oneOfFields;
 
             $Object.defineProperty(ToRunner.prototype, "kind", {
-                get: $util.oneOfGetter($oneOfFields = ["loadStage", "loadVocabulary", "tokenize", "probeDevices", "reset", "measure"]),
+                get: $util.oneOfGetter($oneOfFields = ["loadStage", "loadVocabulary", "tokenize", "probeDevices", "reset", "measure", "convert"]),
                 set: $util.oneOfSetter($oneOfFields)
             });
 
@@ -6087,6 +6834,8 @@ export const ringagent = $root.ringagent = (() => {
                     $root.ringagent.runner.Reset.encode(message.reset, writer.uint32(42).fork(), _depth + 1).ldelim();
                 if (message.measure != null && $Object.hasOwnProperty.call(message, "measure"))
                     $root.ringagent.runner.Measure.encode(message.measure, writer.uint32(50).fork(), _depth + 1).ldelim();
+                if (message.convert != null && $Object.hasOwnProperty.call(message, "convert"))
+                    $root.ringagent.runner.Convert.encode(message.convert, writer.uint32(58).fork(), _depth + 1).ldelim();
                 if (message.$unknowns != null && $Object.hasOwnProperty.call(message, "$unknowns"))
                     for (let i = 0; i < message.$unknowns.length; ++i)
                         writer.raw(message.$unknowns[i]);
@@ -6160,6 +6909,13 @@ export const ringagent = $root.ringagent = (() => {
                                 break;
                             message.measure = $root.ringagent.runner.Measure.decode(reader, reader.size(), $undefined, _depth + 1, message.measure);
                             message.kind = "measure";
+                            continue;
+                        }
+                    case 7: {
+                            if (wireType !== 2)
+                                break;
+                            message.convert = $root.ringagent.runner.Convert.decode(reader, reader.size(), $undefined, _depth + 1, message.convert);
+                            message.kind = "convert";
                             continue;
                         }
                     }
@@ -6897,6 +7653,88 @@ export const ringagent = $root.ringagent = (() => {
             return Measured;
         })();
 
+        runner.Converted = (function() {
+
+            const Converted = function (properties) {
+                if (properties)
+                    for (let keys = $Object.keys(properties), i = 0; i < keys.length; ++i)
+                        if (properties[keys[i]] != null && keys[i] !== "__proto__")
+                            this[keys[i]] = properties[keys[i]];
+            };
+
+            Converted.prototype.bytes = $util.Long ? $util.Long.fromBits(0,0,true) : 0;
+
+            Converted.encode = function (message, writer, _depth) {
+                if (!writer)
+                    writer = $Writer.create();
+                if (_depth === $undefined)
+                    _depth = 0;
+                if (_depth > $util.recursionLimit)
+                    throw $Error("max depth exceeded");
+                if (message.bytes != null && $Object.hasOwnProperty.call(message, "bytes") && (typeof message.bytes === "object" ? message.bytes.low || message.bytes.high : message.bytes !== 0))
+                    writer.uint32(8).uint64(message.bytes);
+                if (message.$unknowns != null && $Object.hasOwnProperty.call(message, "$unknowns"))
+                    for (let i = 0; i < message.$unknowns.length; ++i)
+                        writer.raw(message.$unknowns[i]);
+                return writer;
+            };
+
+            Converted.decode = function (reader, length, _end, _depth, _target) {
+                if (!(reader instanceof $Reader))
+                    reader = $Reader.create(reader);
+                if (_depth === $undefined)
+                    _depth = 0;
+                if (_depth > $Reader.recursionLimit)
+                    throw $Error("max depth exceeded");
+                let end, message, value;
+                if (length === $undefined)
+                    end = reader.len;
+                else {
+                    end = reader.pos + length;
+                    if (end > reader.len)
+                        throw $RangeError("index out of range");
+                    length = reader.len;
+                    reader.len = end;
+                }
+                message = _target || new $root.ringagent.runner.Converted();
+                while (reader.pos < end) {
+                    let start = reader.pos;
+                    let tag = reader.tag();
+                    if (tag === _end) {
+                        _end = $undefined;
+                        break;
+                    }
+                    let wireType = tag & 7;
+                    switch (tag >>>= 3) {
+                    case 1: {
+                            if (wireType !== 0)
+                                break;
+                            if (typeof (value = reader.uint64()) === "object" ? value.low || value.high : value !== 0)
+                                message.bytes = value;
+                            else
+                                delete message.bytes;
+                            continue;
+                        }
+                    }
+                    reader.skipType(wireType, _depth, tag);
+                    if (!reader.discardUnknown) {
+                        $util.makeProp(message, "$unknowns", false);
+                        (message.$unknowns || (message.$unknowns = [])).push(reader.raw(start, reader.pos));
+                    }
+                }
+                if (length !== $undefined) {
+                    if (reader.pos !== end)
+                        throw $RangeError("index out of range");
+                    reader.len = length;
+                }
+                if (_end !== $undefined)
+                    throw $Error("missing end group");
+                return message;
+            };
+
+            return Converted;
+        })();
+
         runner.Resident = (function() {
 
             const Resident = function (properties) {
@@ -7114,11 +7952,12 @@ export const ringagent = $root.ringagent = (() => {
             FromRunner.prototype.failed = null;
             FromRunner.prototype.wasReset = null;
             FromRunner.prototype.measured = null;
+            FromRunner.prototype.converted = null;
 
             let $oneOfFields;
 
             $Object.defineProperty(FromRunner.prototype, "kind", {
-                get: $util.oneOfGetter($oneOfFields = ["loaded", "vocabulary", "tokenized", "devices", "resident", "failed", "wasReset", "measured"]),
+                get: $util.oneOfGetter($oneOfFields = ["loaded", "vocabulary", "tokenized", "devices", "resident", "failed", "wasReset", "measured", "converted"]),
                 set: $util.oneOfSetter($oneOfFields)
             });
 
@@ -7145,6 +7984,8 @@ export const ringagent = $root.ringagent = (() => {
                     writer.uint32(56).bool(message.wasReset);
                 if (message.measured != null && $Object.hasOwnProperty.call(message, "measured"))
                     $root.ringagent.runner.Measured.encode(message.measured, writer.uint32(66).fork(), _depth + 1).ldelim();
+                if (message.converted != null && $Object.hasOwnProperty.call(message, "converted"))
+                    $root.ringagent.runner.Converted.encode(message.converted, writer.uint32(74).fork(), _depth + 1).ldelim();
                 if (message.$unknowns != null && $Object.hasOwnProperty.call(message, "$unknowns"))
                     for (let i = 0; i < message.$unknowns.length; ++i)
                         writer.raw(message.$unknowns[i]);
@@ -7232,6 +8073,13 @@ export const ringagent = $root.ringagent = (() => {
                                 break;
                             message.measured = $root.ringagent.runner.Measured.decode(reader, reader.size(), $undefined, _depth + 1, message.measured);
                             message.kind = "measured";
+                            continue;
+                        }
+                    case 9: {
+                            if (wireType !== 2)
+                                break;
+                            message.converted = $root.ringagent.runner.Converted.decode(reader, reader.size(), $undefined, _depth + 1, message.converted);
+                            message.kind = "converted";
                             continue;
                         }
                     }
