@@ -308,6 +308,12 @@ export class ClusterNode {
   private reconcile(election: Election): void {
     const term = election.term();
     if (term === null || this.state.instances.length === 0) return;
+    // A second instance of a model that stopped running, where the first one runs, has lost its reason to live.
+    const united = adopt(meetingOf(this.state, NOTHING_DESIRED, this.evidence));
+    if (united !== this.state) {
+      this.changeDesired(united);
+      this.tell('desired', 'a second instance of a model that is served ended');
+    }
     const members = this.members();
     const view: ReconcileView = {
       nowMs: this.nowMs,

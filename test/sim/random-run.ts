@@ -49,7 +49,7 @@ function addNode(world: World, nodeId: string, large: boolean, small: boolean): 
   world.addNode(nodeId, capabilitiesFor(nodeId, models));
 }
 
-/** Ids of the instances that somebody asked to unload; such a request may still be under way at the end. */
+/** Models of the instances that somebody asked to unload: such a request may still be under way at the end, or meet a second instance. */
 function chaos(world: World): Set<string> {
   const { random } = world;
   const unloads = new Set<string>();
@@ -97,7 +97,7 @@ function chaos(world: World): Set<string> {
       case 10: {
         const instance = random.pick(world.node(nodeId).cluster.desired().instances);
         if (instance === null) break;
-        unloads.add(instance.instanceId);
+        unloads.add(instance.request.model);
         world.unload(nodeId, `unload-${world.nowMs}`, instance.instanceId);
         break;
       }
@@ -124,11 +124,11 @@ function calm(world: World): void {
   for (const nodeId of world.nodes.keys()) if (world.random.chance(0.7)) world.restart(nodeId);
 }
 
-/** Models that somebody who is up wants to be served, and nobody has unloaded. */
+/** Models that somebody who is up wants to be served, and nobody has asked to unload. */
 function knownModels(world: World, unloads: ReadonlySet<string>): Set<string> {
   const models = world.upNodes().flatMap(({ cluster }) => cluster.desired().instances
-    .filter(({ instanceId }) => !unloads.has(instanceId)).map(({ request }) => request.model));
-  return new Set(models);
+    .map(({ request }) => request.model));
+  return new Set(models.filter((model) => !unloads.has(model)));
 }
 
 function lostModels(world: World, known: ReadonlySet<string>): string[] {

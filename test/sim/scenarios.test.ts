@@ -310,7 +310,7 @@ describe('a split heals', () => {
     }
   });
 
-  it('lets both instances of a model live when either side made and serves one', () => {
+  it('lets both instances of a model live while both serve', () => {
     const world = modelEverywhere(4, null);
     world.partition([['n1', 'n2'], ['n3', 'n4']]);
     world.run(4_000);
@@ -321,6 +321,13 @@ describe('a split heals', () => {
     world.run(8_000);
     expect(world.disagreements()).toEqual([]);
     expect(world.node('n2').cluster.desired().instances.map(({ state }) => state)).toEqual(['active', 'active']);
+    // One that stops running ends, because the other one serves the model.
+    const [, right] = world.node('n3').cluster.desired().instances;
+    const ready = world.readyStages('n3');
+    world.crash('n1');
+    world.run(6_000);
+    expect(world.node('n3').cluster.desired().instances).toEqual([right]);
+    expect(world.readyStages('n3')).toEqual(ready);
   });
 
   it('adopts what the other side was asked for, and does not bring back what one side unloaded', () => {
