@@ -1,5 +1,6 @@
 /**
- * The cluster, a plan and models as plain text for a terminal of 100 columns.
+ * The cluster, a plan and models as plain text for a terminal: sentences and rings within 80 columns, tables of long names
+ * within 100.
  *
  * Pure: data in, text out, no colour, no terminal. Names and messages come from other machines, so control characters
  * are taken out of them: a node must not be able to move somebody else's cursor. Bytes are decimal, layers are shown
@@ -9,7 +10,10 @@ import Table from 'cli-table3';
 import type { ClusterStatus, InstanceView, ModelView, NodeView, StageView } from '../agent/service.js';
 import type { LayerRange, NodeId, Plan, PlanNote, Term } from '../core/types.js';
 
+/** The widest that a table gets. */
 export const RENDER_COLUMNS = 100;
+/** Text that can be wrapped is. */
+const TEXT_COLUMNS = 80;
 
 const NAME_COLUMNS = 16;
 const BACKENDS_COLUMNS = 18;
@@ -77,7 +81,7 @@ export function ringText(
   const lines: string[] = [];
   let line = stops[0] ?? '';
   for (const stop of stops.slice(1)) {
-    if (line.length + ARROW.length + stop.length + ARROW.length <= RENDER_COLUMNS) {
+    if (line.length + ARROW.length + stop.length + ARROW.length <= TEXT_COLUMNS) {
       line += ARROW + stop;
     } else {
       lines.push(line + ARROW.trimEnd());
@@ -103,7 +107,7 @@ function renderHeading(status: ClusterStatus, names: ReadonlyMap<NodeId, string>
   const coordinator = status.coordinator === null ? 'no coordinator yet' : `coordinator ${nameOf(names, status.coordinator)}`;
   const lines = [`Cluster ${clip(status.cluster, MODEL_COLUMNS)}: ${counted(status.nodes.length, 'node')}, ${coordinator}${termText(status.term, names)}`];
   if (!status.secured) {
-    lines.push('Open: any agent on this network may join. To close it, run `agent secret` and start every', 'agent with --secret-file.');
+    lines.push('Open: any agent on this network may join. To close it, run `agent secret` and', 'start every agent with --secret-file.');
   }
   return lines.join('\n');
 }
@@ -153,7 +157,8 @@ function renderInstance(instance: InstanceView, names: ReadonlyMap<NodeId, strin
     parts.push(failures.map((stage) => listItem(`stage ${stage.rank} on ${stageNode(stage, names)}: ${stage.error ?? ''}`)).join('\n'));
   }
   if (instance.notes.length > 0) parts.push(notesText(instance.notes, names));
-  if (instance.hops !== null && instance.hops.samples > 0) {
+  // A ring of one has no hop.
+  if (instance.stages.length > 1 && instance.hops !== null && instance.hops.samples > 0) {
     const { overheadMicros, computeMicros, samples } = instance.hops;
     parts.push(`A hop costs ${grouped(Math.round(overheadMicros))} µs beside ${grouped(Math.round(computeMicros))} µs of compute (${counted(samples, 'step')} measured).`);
   }
@@ -249,7 +254,7 @@ function wrap(text: string, indent: string): string {
   const lines: string[] = [];
   let line = '';
   for (const word of text.split(' ')) {
-    if (line !== '' && indent.length + line.length + 1 + word.length > RENDER_COLUMNS) {
+    if (line !== '' && indent.length + line.length + 1 + word.length > TEXT_COLUMNS) {
       lines.push(indent + line);
       line = word;
     } else {

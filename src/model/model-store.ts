@@ -95,6 +95,9 @@ export class ModelStore {
     const path = await existing(resolve(reference));
     if (path === null) return null;
     const model = await this.readModel(path);
+    // Left out of the list like others of its kind; who names it is told why.
+    const reason = unsupportedReason(model.held.architecture);
+    if (reason !== null) throw new RingError('unsupported_architecture', `${path}: ${reason}`, { path, architecture: model.held.architecture });
     this.added.add(path);
     await this.refresh();
     return this.byDigest.get(model.held.digest)?.held ?? null;

@@ -28,7 +28,7 @@ const PC = node('12D3KooWccccccPCC333', capabilities('pc', ['cpu'], [device('cpu
 function stage(rank: number, holder: NodeView, start: number, end: number, changes: Partial<StageView> = {}): StageView {
   return {
     rank, nodeId: holder.nodeId, hostname: holder.capabilities?.hostname ?? '', range: { start, end }, backend: 'cpu', state: 'ready',
-    progress: 1, error: null, predictedBytes: 1.25 * GB, residentBytes: 1.27 * GB, fetchedBytes: 0, ...changes,
+    progress: 1, error: null, predictedBytes: 1.25 * GB, spill: null, residentBytes: 1.27 * GB, fetchedBytes: 0, ...changes,
   };
 }
 
@@ -83,15 +83,15 @@ describe('cluster status as text', () => {
     });
     expect(renderStatus(status({ secured: false, coordinator: null, term: null, nodes: [LINUX, old] }))).toMatchInlineSnapshot(`
       "Cluster home: 2 nodes, no coordinator yet
-      Open: any agent on this network may join. To close it, run \`agent secret\` and start every
-      agent with --secret-file.
+      Open: any agent on this network may join. To close it, run \`agent secret\` and
+      start every agent with --secret-file.
 
       Node    Id      State         Backends            Memory free  Cores  Role
       linux   LIN222  alive         cuda 24.0 GB, cpu  20.1/32.0 GB      8  self
       OLD444  OLD444  incompatible  -                             -      -
 
-      - OLD444: speaks protocol 2 to 3, this agent speaks 1: update this agent or that one, so that they
-        have a version in common
+      - OLD444: speaks protocol 2 to 3, this agent speaks 1: update this agent or that
+        one, so that they have a version in common
 
       No model is loaded: the first request for one loads it."
     `);
