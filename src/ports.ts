@@ -69,6 +69,8 @@ export interface StageEngine {
   readonly layers: number;
   /** 0 for a stage without vocabulary. */
   readonly vocabularySize: number;
+  /** The KV cache can drop its last tokens and be copied between slots, to the bit. */
+  readonly canRollBack: boolean;
   /** Applies in order, before the step that travels with them. */
   apply(operations: readonly SequenceOperation[]): void;
   step(input: StageInput): StageOutput;
@@ -206,6 +208,8 @@ export interface LoadedStage {
   readonly layers: number;
   /** 0 for a stage without vocabulary. */
   readonly vocabularySize: number;
+  /** As `StageEngine.canRollBack`. */
+  readonly canRollBack: boolean;
   /** Above an idle runner, after warm-up. */
   readonly residentBytes: number;
 }
@@ -256,6 +260,8 @@ export interface StageFilesRequest {
   readonly signal: AbortSignal;
   /** 0..1 */
   onProgress(fraction: number): void;
+  /** Weight bytes that came from the internet; peers' bytes are the network's to count. */
+  onInternetBytes?(bytes: number): void;
 }
 
 export interface StageFiles {
@@ -273,8 +279,8 @@ export interface ChatPrompt {
 export interface ModelLibrary extends WeightsProvider {
   models(): readonly HeldModel[];
   shards(): readonly HeldShard[];
-  /** By name, digest prefix or path. Null when this node does not hold it. */
-  resolve(reference: string): Promise<HeldModel | null>;
+  /** By name, digest prefix, path or internet reference (whose header is then read). Null when this node does not hold it. */
+  resolve(reference: string, signal?: AbortSignal): Promise<HeldModel | null>;
   /** From the local file, the cached header, or `remote`. */
   shape(model: HeldModel, remote: RemoteWeights, signal: AbortSignal): Promise<ModelShape>;
   /** A header-only GGUF for the vocabulary. */
@@ -289,4 +295,10 @@ export interface ModelLibrary extends WeightsProvider {
 export interface Machine {
   /** Everything but models and shards. Fresh memory figures; devices from the start-up probe. */
   capabilities(ownResidentBytes: number): Promise<Omit<Capabilities, 'models' | 'shards' | 'apiAddress'>>;
+  /** Looks for devices anew: one that was there may be gone. */
+  lookAgain(): Promise<void>;
+  /** True while other programs compute: a figure measured now would be theirs too. */
+  isLoaded(): boolean;
+  /** Measures devices that were never measured, at the lowest priority. True when there are new figures. */
+  measure(signal: AbortSignal): Promise<boolean>;
 }

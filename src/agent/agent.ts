@@ -10,6 +10,7 @@ import type { ClusterMessage, ControlMessage } from '../core/messages.js';
 import { placeModel } from '../core/placement.js';
 import type { Capabilities, HeldModel, Instance, InstanceRequest, NodeId, Plan } from '../core/types.js';
 import type { Clock, FrameLink, Log, Machine, ModelLibrary, Network, PeerEvents, RemoteWeights, RingEdge, RunnerLauncher } from '../ports.js';
+import { DeviceWatch } from './device-watch.js';
 import { createRemoteWeights } from './holders.js';
 import { heldModels, resolveModel } from './known-models.js';
 import { RequestRouter } from './request-router.js';
@@ -40,7 +41,7 @@ const MAX_INTRODUCED_ADDRESSES = 24;
 const LEAVE_MS = 100;
 
 /** What time may mend before the coordinator has the request; from then on it tries again by itself. */
-const SERVE_AGAIN: ReadonlySet<ErrorCode> = new Set(['unknown_model', 'not_ready', 'timeout', 'peer_unreachable', 'peer_lost']);
+const SERVE_AGAIN: ReadonlySet<ErrorCode> = new Set(['unknown_model', 'not_ready', 'timeout', 'peer_unreachable', 'peer_lost', 'source_failed']);
 
 export interface AgentSettings {
   readonly clusterName: string;
@@ -77,6 +78,7 @@ export class Agent implements AgentService {
   private readonly router: RequestRouter;
   private readonly vocabularies: Vocabularies;
   private readonly runners: RunnerPool;
+  private readonly devices: DeviceWatch;
   private readonly remote: RemoteWeights;
   private readonly calls = new Map<string, Call>();
   private readonly watchers = new Set<() => void>();
@@ -94,6 +96,13 @@ export class Agent implements AgentService {
     this.cluster = new ClusterNode({ nodeId: network.nodeId, incarnation: settings.incarnation, nonce: settings.nonce, place: placeModel });
     this.remote = createRemoteWeights(network, () => this.cluster.records());
     this.runners = new RunnerPool(ports.launcher, ports.clock, ports.log);
+    this.devices = new DeviceWatch({
+      clock: ports.clock,
+      log: ports.log,
+      machine: ports.machine,
+      isBusy: () => ports.machine.isLoaded() || this.router.size > 0 || this.worker.statuses().some((status) => status.state === 'fetching' || status.state === 'loading'),
+      publish: () => this.publish(),
+    });
     this.vocabularies = new Vocabularies(ports.library, this.remote, ports.launcher, ports.clock, ports.log);
     this.worker = new StageWorker({ threads: settings.threads }, {
       network,
@@ -139,6 +148,7 @@ export class Agent implements AgentService {
     await this.publish();
     this.tick();
     this.scheduleCapabilities();
+    this.devices.start();
     for (const model of this.settings.serve) void this.serve(model);
   }
 
@@ -147,7 +157,7 @@ export class Agent implements AgentService {
     let said = '';
     while (!this.life.signal.aborted) {
       try {
-        await this.load({ model, policy: 'ram_balanced', nodes: null, contextTokens: null, slots: null }, this.life.signal);
+        await this.load({ model, policy: 'auto', nodes: null, contextTokens: null, slots: null }, this.life.signal);
         return;
       } catch (error) {
         if (this.life.signal.aborted) return;
@@ -199,9 +209,17 @@ export class Agent implements AgentService {
     const model = await this.resolve(request.model);
     // Who loads a model asks it something next: its vocabulary is fetched meanwhile. A failure shows when it is needed.
     this.vocabularies.table(model, this.life.signal).catch((error: unknown) => this.ports.log.debug('no vocabulary yet', { error: errorMessageOf(error) }));
-    const instanceId = await this.call((callId) => ({ kind: 'load', callId, request: this.instanceRequest({ ...request, model: model.digest }) }), signal);
+    const ask = (): Promise<string> => this.call((callId) => ({ kind: 'load', callId, request: this.instanceRequest({ ...request, model: model.digest }) }), signal);
+    let instanceId = await ask();
+    let seen = false;
     for (;;) {
       const instance = this.instance(instanceId);
+      if (instance === null && seen) {
+        // It was unloaded, or two halves of the cluster met and kept the other one's.
+        instanceId = await ask();
+        seen = false;
+      }
+      seen ||= instance !== null;
       if (instance?.state === 'active') return instanceView(instance, this.viewSources());
       if (instance?.state === 'failed') throw new RingError('no_placement', `${model.name} cannot be served: ${instance.reason}`);
       await this.change(signal);
@@ -230,7 +248,7 @@ export class Agent implements AgentService {
     await this.pause(LEAVE_MS);
     this.life.abort(new RingError('cancelled', 'the agent stops'));
     for (const call of this.calls.values()) call.reject(new RingError('cancelled', 'the agent stops'));
-    await this.worker.stop();
+    await Promise.all([this.worker.stop(), this.devices.stop()]);
     await Promise.all([this.runners.stop(), this.vocabularies.stop()]);
     await this.network.stop();
   }
@@ -341,7 +359,7 @@ export class Agent implements AgentService {
   private async resolve(reference: string): Promise<HeldModel> {
     const known = resolveModel(reference, this.aliveRecords(), this.cluster.desired(), this.settings.defaultModel);
     if (known !== null) return known;
-    const local = await this.ports.library.resolve(reference);
+    const local = await this.ports.library.resolve(reference, this.life.signal);
     if (local === null) return this.known(reference);
     await this.publish();
     return local;
@@ -358,7 +376,7 @@ export class Agent implements AgentService {
     const find = (): Instance | undefined => this.cluster.desired().instances.find((instance) => instance.plan?.model.digest === model.digest && instance.state === 'active');
     const active = find();
     if (active !== undefined) return active;
-    const view = await this.load({ model: model.digest, policy: 'ram_balanced', nodes: null, contextTokens: null, slots: null }, signal);
+    const view = await this.load({ model: model.digest, policy: 'auto', nodes: null, contextTokens: null, slots: null }, signal);
     const instance = this.instance(view.instanceId);
     if (instance === null) throw new RingError('not_ready', `${model.name} was unloaded before the request could start`);
     return instance;
@@ -429,7 +447,9 @@ export class Agent implements AgentService {
     this.statusesQueued = true;
     queueMicrotask(() => {
       this.statusesQueued = false;
-      this.step({ kind: 'local_stages', statuses: this.worker.statuses() });
+      const statuses = this.worker.statuses();
+      this.devices.stagesChanged(statuses);
+      this.step({ kind: 'local_stages', statuses });
     });
   }
 

@@ -5,7 +5,7 @@
 import type { FinishReason } from '../core/messages.js';
 import type {
   Backend, Capabilities, HeldModel, InstanceState, LayerRange, NodeId, Plan, PlacementPolicy, PlanNote, RequestedNode, SamplingSettings,
-  StageState, Term,
+  Spill, StageState, Term,
 } from '../core/types.js';
 
 export type ChatContent = string | null | readonly { readonly type: string; readonly text?: string }[];
@@ -62,6 +62,8 @@ export interface StageView {
   readonly progress: number;
   readonly error: string | null;
   readonly predictedBytes: number;
+  /** What of it is in host memory beside the device; null = nothing. */
+  readonly spill: Spill | null;
   readonly residentBytes: number;
   readonly fetchedBytes: number;
 }

@@ -64,6 +64,7 @@ function stageView(plan: Plan, stage: StagePlan, sources: ViewSources): StageVie
     progress: status?.progress ?? 0,
     error: status?.error?.message ?? null,
     predictedBytes: stage.predictedBytes,
+    spill: stage.spill ?? null,
     residentBytes: status?.residentBytes ?? 0,
     fetchedBytes: status?.fetchedBytes ?? 0,
   };

@@ -38,7 +38,7 @@ const requestedNodeSchema = z.strictObject({
 
 const planSchema = z.object({
   model: z.string().max(MODEL_NAME_LENGTH_MAX).default(''),
-  policy: z.enum(['ram_balanced', 'throughput', 'manual']).default('ram_balanced'),
+  policy: z.enum(['auto', 'ram_balanced', 'throughput', 'manual']).default('auto'),
   nodes: z.int().min(1).max(NODES_MAX).nullable().default(null),
   contextTokens: z.int().min(1).max(CONTEXT_TOKENS_MAX).nullable().default(null),
   slots: z.int().min(1).max(SLOTS_MAX).nullable().default(null),

@@ -3,9 +3,10 @@
  * after whatever a login prints (cli/remote-agents.ts).
  */
 import { existsSync } from 'node:fs';
+import { availableParallelism } from 'node:os';
 import { dirname, resolve } from 'node:path';
 import { bytesText } from '../core/quantities.js';
-import { listPackages } from '../engine/packages.js';
+import { ENGINE_PACKAGE_VERSION, listPackages } from '../engine/packages.js';
 import { createMachine } from '../process/machine.js';
 import { createRunnerLauncher } from '../process/runner-process.js';
 import { AGENT_VERSION, PROTOCOL_MAX, PROTOCOL_MIN } from '../version.js';
@@ -21,6 +22,10 @@ export async function probeCommand(directory: string, json: boolean): Promise<vo
     ramLimitBytes: null,
     packages: listPackages().map((installed) => installed.backend),
     stateDirectory: existingParent(resolve(directory)),
+    engineVersion: ENGINE_PACKAGE_VERSION,
+    threads: availableParallelism(),
+    devicePreference: [],
+    deviceLimitBytes: null,
   }, createRunnerLauncher(log), log);
   const found = await machine.capabilities(0);
   if (json) {

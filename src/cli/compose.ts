@@ -7,14 +7,16 @@ import { availableParallelism } from 'node:os';
 import { isAbsolute, resolve } from 'node:path';
 import { Agent } from '../agent/agent.js';
 import { API_HOST_DEFAULT, API_PORT_DEFAULT, readApiAccess, startApiServer } from '../api/server.js';
-import { listPackages } from '../engine/packages.js';
+import { ENGINE_PACKAGE_VERSION, listPackages } from '../engine/packages.js';
 import type { ClusterFile } from '../core/cluster-file.js';
 import { RingError } from '../core/errors.js';
+import { hubOptions } from '../model/hub-client.js';
 import { BUILT_IN_NAME } from '../model/model-store.js';
 import { openModelLibrary } from '../model/model-library.js';
 import { openIdentity } from '../net/identity.js';
 import { createNetwork } from '../net/network.js';
-import { readSecretFile } from '../net/secret.js';
+import { parseSecret, readSecretText } from '../net/secret.js';
+import type { DeviceKind } from '../core/types.js';
 import type { Log, PeerEvents } from '../ports.js';
 import { createMachine } from '../process/machine.js';
 import { createRunnerLauncher } from '../process/runner-process.js';
@@ -24,6 +26,8 @@ import { fileStart, serveFile } from './cluster-run.js';
 import type { LogLevel } from './log.js';
 import { parseListen } from './listen-address.js';
 import { modelReference } from './model-reference.js';
+import { startRemoteAgents } from './remote-agents.js';
+import type { RemoteAgents } from './remote-agents.js';
 import { ensureStateDirectory, removeRunningAgent, writeRunningAgent } from './state-directory.js';
 import type { RunningAgent } from './state-directory.js';
 
@@ -37,6 +41,9 @@ export interface StartSettings {
   readonly mdns: boolean;
   readonly threads: number | null;
   readonly maxRamBytes: number | null;
+  /** Preference list; empty = the best device that is there. */
+  readonly devices: readonly DeviceKind[];
+  readonly maxDeviceRamBytes: number | null;
   readonly contextTokens: number | null;
   readonly slots: number | null;
   readonly models: readonly string[];
@@ -48,6 +55,8 @@ export interface StartSettings {
   readonly clusterFile?: StartedFile;
   /** `--ckpt-dir`: models are looked for here too, should it be there. */
   readonly checkpointDirectory?: string;
+  /** The cluster's secret itself; goes before `secretFile`. */
+  readonly secretText?: string;
 }
 
 /** A cluster file and what this start is to do with it. */
@@ -87,13 +96,16 @@ async function start(settings: StartSettings, log: Log, undo: (() => Promise<voi
   const listen = parseListen(settings.listen ?? fromFile?.listen ?? null);
   const models = settings.models.map(modelReference);
   const modelPaths = [...models.filter((model) => isAbsolute(model)), ...fromFile?.modelPaths ?? []];
+  const hub = hubOptions(process.env);
   await ensureStateDirectory(stateDirectory);
-  const secret = settings.secretFile === null ? null : await readSecretFile(settings.secretFile, settings.clusterName);
+  const secretText = settings.secretText ?? (settings.secretFile === null ? null : await readSecretText(settings.secretFile));
+  const secret = secretText === null ? null : await parseSecret(secretText, settings.clusterName);
   const identity = await openIdentity(stateDirectory, log);
   undo.push(() => identity.release());
 
-  const library = await openModelLibrary({ stateDirectory, modelPaths, directories: settings.checkpointDirectory === undefined ? [] : [settings.checkpointDirectory], log });
+  const library = await openModelLibrary({ stateDirectory, modelPaths, directories: settings.checkpointDirectory === undefined ? [] : [settings.checkpointDirectory], hub, log });
   const launcher = createRunnerLauncher(log);
+  const threads = settings.threads ?? availableParallelism();
   // Looking for devices takes a child process some tenths of a second; the network comes up meanwhile.
   const machineFound = createMachine({
     agentVersion: AGENT_VERSION,
@@ -102,6 +114,10 @@ async function start(settings: StartSettings, log: Log, undo: (() => Promise<voi
     ramLimitBytes: settings.maxRamBytes,
     packages: listPackages().map((installed) => installed.backend),
     stateDirectory,
+    engineVersion: ENGINE_PACKAGE_VERSION,
+    threads,
+    devicePreference: settings.devices,
+    deviceLimitBytes: settings.maxDeviceRamBytes,
   }, launcher, log);
   machineFound.catch(() => undefined);
 
@@ -137,7 +153,7 @@ async function start(settings: StartSettings, log: Log, undo: (() => Promise<voi
     secured: secret !== null,
     incarnation: identity.incarnation,
     nonce: identity.nonce,
-    threads: settings.threads ?? availableParallelism(),
+    threads,
     contextTokens: settings.contextTokens,
     slots: settings.slots,
     serve: models.filter((model) => !isDirectory(model)),
@@ -161,6 +177,11 @@ async function start(settings: StartSettings, log: Log, undo: (() => Promise<voi
   await started.start(api.address);
   const running: RunningAgent = { pid: process.pid, apiUrl: loopbackUrl(api.address), apiKeyFile: settings.apiKeyFile === null ? null : resolve(settings.apiKeyFile) };
   await writeRunningAgent(stateDirectory, running);
+  undo.push(() => removeRunningAgent(stateDirectory));
+  let remotes: RemoteAgents | null = null;
+  if (settings.clusterFile !== undefined) {
+    remotes = await startRemoteAgents({ file: settings.clusterFile.file, clusterName: settings.clusterName, secretText, own: fromFile?.own ?? null, mdns: settings.mdns, log });
+  }
   const fileLife = new AbortController();
   if (settings.clusterFile?.serve === true && fromFile !== null) {
     void serveFile(settings.clusterFile.file, fromFile.model, { agent: started, clock: systemClock, log, signal: fileLife.signal, deadlineMs: null });
@@ -170,6 +191,7 @@ async function start(settings: StartSettings, log: Log, undo: (() => Promise<voi
   const stop = async (atOnce: boolean): Promise<void> => {
     fileLife.abort(new RingError('cancelled', 'the agent stops'));
     await started.stop(atOnce);
+    await remotes?.stop();
     await api.close(atOnce ? 0 : undefined);
     // Last: until then `agent status` and a second `agent stop` find an agent that lets its answers finish.
     await removeRunningAgent(stateDirectory);

@@ -6,7 +6,9 @@
  */
 import '../net/polyfill.js';
 import { Command, CommanderError, InvalidArgumentError, Option } from 'commander';
+import { parseDevices } from '../core/backends.js';
 import { errorCodeOf, errorMessageOf, RingError } from '../core/errors.js';
+import type { DeviceKind } from '../core/types.js';
 import { AGENT_VERSION } from '../version.js';
 import type { StartSettings } from './compose.js';
 import { LOG_LEVELS } from './log.js';
@@ -33,6 +35,12 @@ function positive(text: string): number {
   const value = Number(text);
   if (!Number.isFinite(value) || value <= 0) throw new InvalidArgumentError('give a number above 0.');
   return value;
+}
+
+function devices(text: string): readonly DeviceKind[] {
+  const parsed = parseDevices(text);
+  if (parsed.kind === 'bad') throw new InvalidArgumentError(`${parsed.message}.`);
+  return parsed.devices;
 }
 
 function temperature(text: string): number {
@@ -64,6 +72,8 @@ function agentOptions(command: Command): Command {
     .option('--no-mdns', 'do not look for agents by mDNS')
     .option('--threads <n>', 'threads for a stage (default: cores)', count(1))
     .option('--max-ram <GB>', 'memory that stages may take on this node, in GB (1e9 bytes)', positive)
+    .option('--device <device>', 'where stages compute: cpu, metal, cuda, vulkan, or a list such as vulkan+cpu, where the cpu takes what the device has no room for (default: the best that is there)', devices)
+    .option('--max-device-ram <GB>', 'device memory that stages may take on this node, in GB (1e9 bytes)', positive)
     .option('--ctx <tokens>', 'context of a sequence in tokens (default: the planner\'s choice)', count(1))
     .option('--slots <n>', 'sequences at once (default: the planner\'s choice)', count(1))
     .addOption(new Option('--log-level <level>', 'what to log').choices(LOG_LEVELS).default('info'));
@@ -77,6 +87,8 @@ interface AgentFlags {
   readonly mdns: boolean;
   readonly threads?: number;
   readonly maxRam?: number;
+  readonly device?: readonly DeviceKind[];
+  readonly maxDeviceRam?: number;
   readonly ctx?: number;
   readonly slots?: number;
   readonly logLevel: StartSettings['logLevel'];
@@ -110,6 +122,8 @@ function settingsOf(flags: AgentFlags): StartSettings {
     mdns: flags.mdns,
     threads: flags.threads ?? null,
     maxRamBytes: flags.maxRam === undefined ? null : Math.trunc(flags.maxRam * 1e9),
+    devices: flags.device ?? [],
+    maxDeviceRamBytes: flags.maxDeviceRam === undefined ? null : Math.trunc(flags.maxDeviceRam * 1e9),
     contextTokens: flags.ctx ?? null,
     slots: flags.slots ?? null,
     models: flags.model ?? [],
@@ -138,10 +152,11 @@ function program(): Command {
     .option('--config <file>', 'cluster file (TOML): model, nodes and how layers are given to them')
     .option('--ckpt-dir <directory>', 'look for models here too')
     .addOption(new Option('--exit-with-stdin', 'end when standard input ends').hideHelp())
-    .action(async (flags: AgentFlags & { config?: string; ckptDir?: string; exitWithStdin?: boolean }) => (await import('./command-start.js')).startCommand({
+    .addOption(new Option('--secret-stdin', 'the first line of standard input is the secret; empty = an open cluster').hideHelp())
+    .action(async (flags: AgentFlags & { config?: string; ckptDir?: string; exitWithStdin?: boolean; secretStdin?: boolean }) => (await import('./command-start.js')).startCommand({
       ...settingsOf(flags),
       ...(flags.ckptDir === undefined ? {} : { checkpointDirectory: flags.ckptDir }),
-    }, { ...(flags.config === undefined ? {} : { config: flags.config }), exitWithStdin: flags.exitWithStdin === true }));
+    }, { ...(flags.config === undefined ? {} : { config: flags.config }), exitWithStdin: flags.exitWithStdin === true, secretStdin: flags.secretStdin === true }));
 
   root.command('probe')
     .description('what this machine has: cores, memory, disk, devices')
@@ -183,7 +198,7 @@ function program(): Command {
     .description('show which node would run which layers, without running it')
     .argument('[model]', 'name or GGUF file (default: the served model, or the built-in one)')
     .addOption(stateDir)
-    .addOption(new Option('--policy <policy>', 'how layers are shared out').choices(['ram_balanced', 'throughput']).default('ram_balanced'))
+    .addOption(new Option('--policy <policy>', 'how layers are shared out').choices(['auto', 'ram_balanced', 'throughput']).default('auto'))
     .option('--nodes <n>', 'use exactly this many nodes', count(1))
     .option('--ctx <tokens>', 'context of a sequence in tokens', count(1))
     .option('--slots <n>', 'sequences at once', count(1))

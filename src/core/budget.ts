@@ -106,12 +106,18 @@ function budgetOf(
   if (device === null) return { budgetBytes: afterReserve(host), spillAboveBytes: null };
   const limit = capabilities.deviceLimitBytes ?? Number.POSITIVE_INFINITY;
   const deviceBytes = Math.min(limit, device.memoryBytes > 0 ? percentOf(device.memoryBytes, DEVICE_MEMORY_PERCENT) : host);
-  if (settings?.devices?.slice(1).includes('cpu') !== true) {
-    return { budgetBytes: afterReserve(device.memoryBytes < total || limit < host ? Math.min(host, deviceBytes) : host), spillAboveBytes: null };
+  const spills = settings?.devices?.slice(1).includes('cpu') === true;
+  const isSmaller = device.memoryBytes < total || limit < host;
+  // Without a cluster file the reserve is what the host keeps; what a device of its own keeps is left out already.
+  const ownReserve = settings?.reserveBytes === undefined;
+  if (!spills) {
+    if (!isSmaller) return { budgetBytes: afterReserve(host), spillAboveBytes: null };
+    return { budgetBytes: ownReserve ? Math.min(afterReserve(host), deviceBytes) : afterReserve(Math.min(host, deviceBytes)), spillAboveBytes: null };
   }
   // A unified device's memory is the host's; a discrete one adds its own to it.
   const both = device.unified ? host : host + deviceBytes;
-  return { budgetBytes: afterReserve(both), spillAboveBytes: Math.min(deviceBytes, both) };
+  const budgetBytes = ownReserve && !device.unified ? afterReserve(host) + deviceBytes : afterReserve(both);
+  return { budgetBytes, spillAboveBytes: Math.min(deviceBytes, both) };
 }
 
 /** Host memory before the reserve: a limit that was set, else what is free, else this agent's part of it. */

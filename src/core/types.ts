@@ -55,12 +55,30 @@ export interface ModelIdentity {
   readonly sizeBytes: number;
 }
 
-/** A model that a node holds in full, as gossiped. */
+/** Where a model's files are on the internet. Every node reads only the bytes that its own stages need. */
+export interface ModelSource {
+  /** `owner/repo` on the hub; empty = the locations are URLs. */
+  readonly repository: string;
+  /** Commit of the repository, so that all nodes read the same bytes; empty for URLs. */
+  readonly revision: string;
+  /** In shard order. */
+  readonly files: readonly ModelSourceFile[];
+}
+
+export interface ModelSourceFile {
+  /** Path in the repository, or an https URL. */
+  readonly location: string;
+  readonly sizeBytes: number;
+}
+
+/** A model that a node holds in full, or (`source`) can fetch from the internet, as gossiped. */
 export interface HeldModel extends ModelIdentity {
   /** The name people type, e.g. `kjv-q8_0`. Unique per digest on a node. */
   readonly name: string;
   readonly architecture: string;
   readonly layers: number;
+  /** Absent = on the disk of the node that says so. */
+  readonly source?: ModelSource;
 }
 
 /** A stage's weights that a node holds, as gossiped. `range` covers blocks; the extras are separate. */
@@ -306,8 +324,11 @@ export type SequenceOperation =
       /** Tokens that penalties see from the start: the prompt (empty when no penalty needs it) and, at a replay, the answer so far. */
       readonly promptTokens: readonly number[];
       readonly emittedTokens: readonly number[];
+      /** The first `tokens` tokens of what `slot` holds are the sequence's own: its KV is taken over (same slot) or copied. */
+      readonly reuse?: { readonly slot: number; readonly tokens: number };
     }
-  | { readonly kind: 'close'; readonly slot: number };
+  /** `retain`: the slot's KV stays until the slot is opened or closed again. */
+  | { readonly kind: 'close'; readonly slot: number; readonly retain?: true };
 
 /** A token that the tail drew. `position` is the token's own position in the sequence. */
 export interface SampledToken {

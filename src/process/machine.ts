@@ -6,10 +6,14 @@
  */
 import { createHash } from 'node:crypto';
 import { readFile, statfs } from 'node:fs/promises';
-import { arch, availableParallelism, freemem, hostname, networkInterfaces, platform, totalmem } from 'node:os';
-import { errorMessageOf } from '../core/errors.js';
-import type { Backend, Capabilities, Device } from '../core/types.js';
+import { arch, availableParallelism, freemem, hostname, loadavg, networkInterfaces, platform, totalmem } from 'node:os';
+import { join } from 'node:path';
+import { backendOfDevice, BACKEND_PREFERENCE, missingDeviceAdvice } from '../core/backends.js';
+import { errorMessageOf, RingError } from '../core/errors.js';
+import type { Backend, Capabilities, Device, DeviceKind } from '../core/types.js';
 import type { Log, Machine, RunnerEvents, RunnerLauncher } from '../ports.js';
+import { DeviceSpeeds, stageDevices } from './device-speeds.js';
+import { gpuHints, hasNvidiaDriver } from './gpu-hints.js';
 
 export interface MachineSettings {
   readonly agentVersion: string;
@@ -19,11 +23,20 @@ export interface MachineSettings {
   readonly ramLimitBytes: number | null;
   /** Installed engine packages by the backend that each adds, the plain one first. */
   readonly packages: readonly Backend[];
-  /** Where shards are kept: its free space is published. */
+  /** Where shards are kept: its free space is published. Measured speeds are kept there too. */
   readonly stateDirectory: string;
+  /** Version of the engine's packages: a measured speed is of one. */
+  readonly engineVersion: string;
+  /** Of a stage. */
+  readonly threads: number;
+  /** `--device`; empty = the best that is there. */
+  readonly devicePreference: readonly DeviceKind[];
+  /** `--max-device-ram`, in bytes; null = no limit. */
+  readonly deviceLimitBytes: number | null;
 }
 
-const PREFERENCE: readonly Backend[] = ['metal', 'cuda', 'vulkan', 'cpu'];
+/** Of the cores, over the last minute. */
+const MAX_LOAD_PART = 0.5;
 
 const IGNORED: RunnerEvents = {
   activation: () => undefined,
@@ -49,7 +62,7 @@ export async function probeDevices(packages: readonly Backend[], launcher: Runne
   }))).flat();
   const devices = found.some((device) => device.backend === 'cpu') ? found : [...found, ...await probePackage(plain ?? 'cpu', launcher)];
   const byName = new Map(devices.map((device) => [`${device.backend} ${device.name}`, device]));
-  return [...byName.values()].sort((a, b) => PREFERENCE.indexOf(a.backend) - PREFERENCE.indexOf(b.backend));
+  return [...byName.values()].sort((a, b) => BACKEND_PREFERENCE.indexOf(a.backend) - BACKEND_PREFERENCE.indexOf(b.backend));
 }
 
 async function probePackage(backend: Backend, launcher: RunnerLauncher): Promise<readonly Device[]> {
@@ -84,14 +97,35 @@ async function machineId(): Promise<string> {
 }
 
 export async function createMachine(settings: MachineSettings, launcher: RunnerLauncher, log: Log): Promise<Machine> {
-  const [devices, id] = await Promise.all([probeDevices(settings.packages, launcher, log), machineId()]);
-  const backends = PREFERENCE.filter((backend) => devices.some((device) => device.backend === backend));
+  const { stateDirectory, devicePreference } = settings;
+  const [firstDevices, id, speeds] = await Promise.all([
+    probeDevices(settings.packages, launcher, log),
+    machineId(),
+    DeviceSpeeds.open({
+      file: join(stateDirectory, 'speeds.json'), directory: join(stateDirectory, 'measure'), engineVersion: settings.engineVersion, threads: settings.threads,
+    }, launcher, log),
+  ]);
+  let devices = firstDevices;
   const ramTotalBytes = totalmem();
+  const lacking = devicePreference.find((device) => backendOfDevice(device, backendsOf(devices)) === null);
+  if (lacking !== undefined) {
+    const advice = missingDeviceAdvice(lacking);
+    throw new RingError(
+      'backend_missing',
+      `--device ${devicePreference.join('+')}: this machine has no device "${lacking}" (it has ${backendsOf(devices).join(', ')})${advice === '' ? '' : `; ${advice}`}`,
+      { device: lacking },
+    );
+  }
   return {
     async capabilities(ownResidentBytes): Promise<Omit<Capabilities, 'models' | 'shards' | 'apiAddress'>> {
-      const disk = await statfs(settings.stateDirectory);
+      const disk = await statfs(stateDirectory);
       // What the agent's own runners hold is free to a new plan, because a new plan replaces them.
       const available = Math.min(ramTotalBytes, await availableMemoryBytes() + ownResidentBytes);
+      const backends = backendsOf(devices);
+      const primary = devicePreference[0] === undefined ? backends[0] ?? null : backendOfDevice(devicePreference[0], backends);
+      const primaryDevice = stageDevices(devices).find((device) => device.backend === primary);
+      const speed = primaryDevice === undefined ? null : speeds.of(primaryDevice);
+      const hints = gpuHints({ nvidia: hasNvidiaDriver(), backends, platform: `${platform()}-${arch()}`, engineVersion: settings.engineVersion });
       return {
         agentVersion: settings.agentVersion,
         protocolMin: settings.protocolMin,
@@ -105,11 +139,31 @@ export async function createMachine(settings: MachineSettings, launcher: RunnerL
         ramLimitBytes: settings.ramLimitBytes,
         machineId: id,
         diskFreeBytes: disk.bavail * disk.bsize,
-        devices,
+        devices: devices.map((device): Device => ({ ...device, ...speeds.of(device) })),
         backends,
-        gflops: null,
-        memoryBandwidthBytesPerSecond: null,
+        gflops: speed?.gflops ?? null,
+        memoryBandwidthBytesPerSecond: speed?.memoryBandwidthBytesPerSecond ?? null,
+        ...(devicePreference.length === 0 ? {} : { devicePreference }),
+        ...(settings.deviceLimitBytes === null ? {} : { deviceLimitBytes: settings.deviceLimitBytes }),
+        ...(hints.length === 0 ? {} : { hints }),
       };
     },
+
+    async lookAgain(): Promise<void> {
+      devices = await probeDevices(settings.packages, launcher, log);
+    },
+
+    // Windows has no load average; it is 0 there.
+    isLoaded: () => (loadavg()[0] ?? 0) > availableParallelism() * MAX_LOAD_PART,
+
+    measure: (signal) => {
+      const wanted = devices.filter((device) => devicePreference.length === 0
+        || devicePreference.some((asked) => backendOfDevice(asked, backendsOf(devices)) === device.backend));
+      return speeds.measure(wanted, signal);
+    },
   };
+}
+
+function backendsOf(devices: readonly Device[]): readonly Backend[] {
+  return BACKEND_PREFERENCE.filter((backend) => devices.some((device) => device.backend === backend));
 }

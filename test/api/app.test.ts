@@ -335,7 +335,7 @@ describe('API', () => {
     expect(JSON.parse((await call('/v1/cluster/load', { json: { model: 'kjv', contextTokens: 512, slots: 2 } })).text)).toEqual(INSTANCE);
     expect(agent.planRequests).toEqual([
       { model: 'kjv', policy: 'throughput', nodes: 2, contextTokens: null, slots: null },
-      { model: 'kjv', policy: 'ram_balanced', nodes: null, contextTokens: 512, slots: 2 },
+      { model: 'kjv', policy: 'auto', nodes: null, contextTokens: 512, slots: 2 },
     ]);
     expect((await call('/v1/cluster/instances/inst-1', { method: 'DELETE' })).text).toBe('{"id":"inst-1","object":"instance","deleted":true}');
     expect(agent.unloaded).toEqual(['inst-1']);

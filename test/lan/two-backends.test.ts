@@ -1,0 +1,117 @@
+/**
+ * A ring of two machines with different devices: one computes on its cpu, one on a (software) Vulkan device. The plan
+ * gives each its backend, the answer is that of the cpu alone, and a device that vanishes costs a plan, not the request.
+ */
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import type { ClusterStatus, InstanceView } from '../../src/agent/service.js';
+import { AgentProcess, runAgentCommand, temporaryDirectory } from '../support/agent-process.js';
+import { createLan, lanAvailable } from './harness.js';
+import type { Lan } from './harness.js';
+
+const available = lanAvailable();
+/** ggml takes a software Vulkan device only when it is named. */
+const SOFTWARE_VULKAN = { GGML_VK_VISIBLE_DEVICES: '0' };
+const PATIENT_MS = 30_000;
+const LOAD_MS = 90_000;
+const PROMPT = 'And God said, Let there be';
+const TOKENS = 24;
+
+describe.skipIf(!available.ok)(`a ring of two backends${available.ok ? '' : ` (skipped: ${available.reason})`}`, () => {
+  let lan: Lan;
+  let agents: AgentProcess[] = [];
+  let alone: readonly number[] = [];
+
+  beforeAll(async () => {
+    lan = await createLan({ hosts: 2 });
+  });
+  afterAll(async () => {
+    await Promise.all(agents.map((agent) => agent.kill9()));
+    await lan.destroy();
+  });
+
+  async function start(index: number, args: readonly string[], env: Readonly<Record<string, string>> = {}): Promise<AgentProcess> {
+    const agent = await AgentProcess.start({ stateDir: temporaryDirectory(`host${index}`), host: lan.host(index), args, env });
+    agents.push(agent);
+    return agent;
+  }
+
+  afterEach(async () => {
+    await Promise.all(agents.map((agent) => agent.stop()));
+    agents = [];
+  });
+
+  it('cpu alone: the answer to compare with', async () => {
+    const agent = await start(1, ['--device', 'cpu']);
+    await nodesHere(agent, 1);
+    alone = await complete(agent);
+    expect(alone).toHaveLength(TOKENS);
+    const [instance] = (await agent.status()).instances;
+    expect(instance?.stages.map((stage) => stage.backend)).toEqual(['cpu']);
+  });
+
+  it('A5: one stage on cpu and one on vulkan answer with the same tokens, and status shows both', async () => {
+    const cpu = await start(1, ['--device', 'cpu']);
+    const vulkan = await start(2, ['--device', 'vulkan'], SOFTWARE_VULKAN);
+    await nodesHere(cpu, 2);
+    await nodesHere(vulkan, 2);
+    const instance = await load(cpu, { nodes: 2 });
+    expect(backendsByHost(instance)).toEqual({ host1: 'cpu', host2: 'vulkan' });
+    expect(await complete(cpu)).toEqual(alone);
+    expect(await complete(vulkan)).toEqual(alone);
+    const shown = await runAgentCommand(['status', '--state-dir', vulkan.stateDir], { host: lan.host(2) });
+    expect(shown.stdout).toMatch(/host1 .* cpu/);
+    expect(shown.stdout).toMatch(/host2 .* vulkan/);
+  });
+
+  it('B5: vulkan+cpu with a small device budget spills, says how much, and answers with the same tokens', async () => {
+    const agent = await start(2, ['--device', 'vulkan+cpu', '--max-device-ram', '0.03'], SOFTWARE_VULKAN);
+    await nodesHere(agent, 1);
+    const instance = await load(agent, {});
+    const [stage] = instance.stages;
+    expect(stage?.backend).toBe('vulkan');
+    expect(stage?.spill?.hostLayers).toBeGreaterThan(0);
+    expect(stage?.spill?.hostBytes).toBeGreaterThan(0);
+    expect(await complete(agent)).toEqual(alone);
+    const shown = await runAgentCommand(['status', '--state-dir', agent.stateDir], { host: lan.host(2) });
+    expect(shown.stdout).toMatch(/spills \d+ of \d+ layers to host memory/);
+  });
+});
+
+async function nodesHere(agent: AgentProcess, nodes: number): Promise<ClusterStatus> {
+  return agent.statusWhen((status) => status.coordinator !== null && status.nodes.filter((node) => node.state === 'alive').length === nodes, {
+    timeoutMs: PATIENT_MS, what: `${nodes} nodes and a coordinator`,
+  });
+}
+
+async function load(agent: AgentProcess, request: object): Promise<InstanceView> {
+  const answer = await agent.call({ path: '/v1/cluster/load', json: request, timeoutMs: LOAD_MS });
+  expect(answer.status, `${await answer.text()}\n${agent.output()}`).toBe(200);
+  const status = await agent.statusWhen((seen) => seen.instances.some((instance) => instance.state === 'active'), { timeoutMs: PATIENT_MS, what: 'an active instance' });
+  const instance = status.instances.find((candidate) => candidate.state === 'active');
+  if (instance === undefined) throw new Error('no active instance');
+  return instance;
+}
+
+function backendsByHost(instance: InstanceView): Record<string, string | null> {
+  return Object.fromEntries(instance.stages.map((stage) => [stage.hostname, stage.backend]));
+}
+
+/** Token ids of a greedy answer. */
+async function complete(agent: AgentProcess): Promise<readonly number[]> {
+  const answer = await agent.call({
+    path: '/v1/completions', json: { prompt: PROMPT, temperature: 0, max_tokens: TOKENS, ignore_eos: true, return_tokens: true }, timeoutMs: LOAD_MS,
+  });
+  const body = await answer.json();
+  if (answer.status !== 200) throw new Error(`${answer.status}: ${JSON.stringify(body)}\n${agent.output()}`);
+  const tokens = field(firstOf(field(body, 'choices')), 'tokens');
+  if (!Array.isArray(tokens)) throw new Error(`no tokens in ${JSON.stringify(body)}`);
+  return tokens.map(Number);
+}
+
+function firstOf(value: unknown): unknown {
+  return Array.isArray(value) ? value[0] : null;
+}
+
+function field(value: unknown, name: string): unknown {
+  return typeof value === 'object' && value !== null ? Reflect.get(value, name) : undefined;
+}
