@@ -5,7 +5,8 @@
  * order is the policy. They know tables, statuses and shapes; they must not know messages or who else coordinates.
  */
 import { findModel, planOn, weightsAreThere } from './planning.js';
-import type { ClusterMember, Place } from './planning.js';
+import type { PlacementResult } from './placement-types.js';
+import type { ClusterMember, Place, PlanningQuestion } from './planning.js';
 import { makePlanId } from './terms.js';
 import type { Backend, DesiredState, HeldModel, Instance, Millis, ModelShape, NodeId, Plan, StagePlan, StageStatus, Term } from './types.js';
 
@@ -17,6 +18,8 @@ export const FAULT_COOLDOWN_MS = 60_000;
 export const STABLE_MS = 30_000;
 /** A stage of an active plan that its node says is not there (a word may be late). */
 export const STAGE_LOST_GRACE_MS = 2_000;
+/** How long a broken edge waits for its cause: a runner that died, a node that is gone. */
+export const EDGE_GRACE_MS = 300;
 /** A living node that never says anything about its stage. */
 export const NO_REPORT_MS = 10_000;
 /** A stage that loads or fetches without any progress; the worker's own deadlines are shorter. */
@@ -30,6 +33,9 @@ export const PLACEMENT_RETRY_MS = 1_000;
 
 /** Causes that another node would not cure. */
 const MODEL_FAULTS: ReadonlySet<string> = new Set(['bad_gguf', 'unsupported_architecture', 'unsplittable_model']);
+
+/** What a stage says whose neighbour in the ring is gone. */
+const BROKEN_EDGE = 'peer_lost';
 
 export type ShapeAnswer =
   | { readonly kind: 'shape'; readonly shape: ModelShape }
@@ -134,14 +140,23 @@ function nodeLost(context: Context): Outcome | null {
 function stageFailed(context: Context): Outcome | null {
   const plan = livePlan(context.instance);
   if (plan === null) return null;
-  for (const stage of plan.stages) {
-    const status = statusOf(plan, stage, context.view);
-    if (status?.state !== 'failed') continue;
-    const message = `${stageName(stage, context.view)} failed: ${status.error?.message ?? 'no reason given'}`;
-    const vanished = status.error?.code === 'backend_missing' ? stage.backend : undefined;
-    return countFailure(context, stage.nodeId, message, MODEL_FAULTS.has(status.error?.code ?? ''), vanished);
+  const { memory, view } = context;
+  const failed = plan.stages.filter((stage) => statusOf(plan, stage, view)?.state === 'failed');
+  const code = (stage: StagePlan): string => statusOf(plan, stage, view)?.error?.code ?? '';
+  const text = (stage: StagePlan): string => `${stageName(stage, view)} failed: ${statusOf(plan, stage, view)?.error?.message ?? 'no reason given'}`;
+  const cause = failed.find((stage) => code(stage) !== BROKEN_EDGE);
+  if (cause !== undefined) {
+    const vanished = code(cause) === 'backend_missing' ? cause.backend : undefined;
+    return countFailure(context, cause.nodeId, text(cause), MODEL_FAULTS.has(code(cause)), vanished);
   }
-  return null;
+  const [edge] = failed;
+  if (edge === undefined) return null;
+  // Whoever reports a broken edge has done nothing wrong. What is at its other end says more, a moment later.
+  const silent = plan.stages.find((stage) => memberOf(stage.nodeId, view)?.liveness === 'suspect');
+  if (silent !== undefined) return replan(context, `${hostnameOf(silent.nodeId, view)} does not answer`);
+  const sinceMs = memory.absences.get(edge.rank)?.changedMs ?? view.nowMs;
+  if (view.nowMs - sinceMs < EDGE_GRACE_MS) return { instance: context.instance, again: false };
+  return countFailure(context, null, text(edge), false);
 }
 
 function stageSilent(context: Context): Outcome | null {
@@ -229,7 +244,7 @@ function placeNow(context: Context): Outcome | null {
     else missing.set(nodeId, new Set([fault.backend]));
   }
   const serial = host.nextSerial();
-  const result = planOn({
+  const question: PlanningQuestion = {
     shape: answer.shape,
     request: instance.request,
     planId: makePlanId(view.term, serial),
@@ -238,7 +253,9 @@ function placeNow(context: Context): Outcome | null {
     desired,
     avoid,
     missing,
-  }, host.place);
+  };
+  const asked = planOn(question, host.place);
+  const result = instance.plan === null ? asked : onFewer(question, asked, host.place);
   // Looked at again with every step: no table has to change for it.
   if (result.kind === 'impossible' && result.code === 'not_ready') return { instance: { ...instance, state: 'planning', reason: result.message }, again: false };
   if (result.kind === 'impossible') return fail(context, 'placement', result.message);
@@ -248,6 +265,20 @@ function placeNow(context: Context): Outcome | null {
   memory.adoptedAtMs = null;
   memory.activeSinceMs = null;
   return { instance: { ...instance, state: 'preparing', plan: result.plan, reason: '', serial }, again: false };
+}
+
+/** Who asked for a number of nodes asked for an answer first of all: a plan that lost a node goes on with fewer. */
+function onFewer(question: PlanningQuestion, asked: PlacementResult, place: Place): PlacementResult {
+  const { nodes } = question.request;
+  if (nodes === null || asked.kind === 'plan' || asked.code !== 'no_placement') return asked;
+  const usable = question.members.filter(({ liveness, problem, follows }) => liveness === 'alive' && problem === null && follows).length;
+  for (let fewer = Math.min(nodes - 1, usable); fewer >= 1; fewer -= 1) {
+    const result = planOn({ ...question, request: { ...question.request, nodes: fewer } }, place);
+    if (result.kind !== 'plan') continue;
+    const note = { nodeId: null, text: `${nodes} nodes were asked for; only ${fewer} can serve it now` };
+    return { ...result, plan: { ...result.plan, explanation: [...result.plan.explanation, note] } };
+  }
+  return asked;
 }
 
 function replan({ instance, memory }: Context, reason: string): Outcome {
