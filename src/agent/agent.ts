@@ -123,6 +123,7 @@ export class Agent implements AgentService {
       resolveModel: async (reference) => this.known(reference),
       ensureInstance: (model, signal) => this.ensureInstance(model, signal),
       instance: (instanceId) => this.instance(instanceId),
+      instanceOf: (modelDigest) => this.cluster.desired().instances.find(({ plan }) => plan?.model.digest === modelDigest) ?? null,
       randomId: () => ports.randomId(),
     });
   }
@@ -137,6 +138,8 @@ export class Agent implements AgentService {
       this.ports.log.info('a node is no longer connected', { nodeId, reason });
       this.introduced.delete(nodeId);
       this.step({ kind: 'peer_disconnected', nodeId, reason });
+      this.worker.originLost(nodeId);
+      this.router.peerLost(nodeId);
     },
     message: (from, message) => this.receive(from, message),
     ringLink: (from: NodeId, edge: RingEdge, link: FrameLink) => this.worker.acceptLink(from, edge, link),

@@ -71,6 +71,10 @@ export class Head {
     if (this.scheduler.cancel(requestId)) this.pump();
   }
 
+  originLost(nodeId: NodeId): void {
+    for (const request of this.scheduler.unfinished()) if (request.origin === nodeId) this.cancel(request.requestId);
+  }
+
   /** A step came around. */
   stepReturned(header: ActivationHeader): void {
     const nowMs = this.ports.clock.now();

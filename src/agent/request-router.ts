@@ -37,6 +37,8 @@ export interface RouterPorts {
   /** The instance that serves the model, loaded if need be. */
   ensureInstance(model: HeldModel, signal: AbortSignal): Promise<Instance>;
   instance(instanceId: string): Instance | null;
+  /** An instance that serves the model, if there is one: after a split healed it may have another id. */
+  instanceOf(modelDigest: string): Instance | null;
   randomId(): string;
 }
 
@@ -49,6 +51,10 @@ type Arrival =
 interface Pending {
   /** Of the attempt under way. */
   requestId: string;
+  /** Of the attempt under way: head and tail, whose words we need. */
+  ends: readonly NodeId[];
+  /** A word of theirs may be lost: the connection to one of them ended. */
+  cutOff: boolean;
   readonly arrivals: Arrival[];
   wake: () => void;
 }
@@ -81,6 +87,15 @@ export class RequestRouter {
         break;
     }
     pending.wake();
+  }
+
+  /** The connection to a node ended: what it was about to say of a request may never come. */
+  peerLost(nodeId: NodeId): void {
+    for (const pending of this.answers) {
+      if (!pending.ends.includes(nodeId)) continue;
+      pending.cutOff = true;
+      pending.wake();
+    }
   }
 
   /** Plans or peers changed: requests under way look whether theirs still stands. */
@@ -118,7 +133,7 @@ export class RequestRouter {
     let firstTokenMs = 0;
     let reason: FinishReason | null = null;
     let stopped = false;
-    const answer = this.tokens(instance.instanceId, promptTokens, drawn, task, maxTokens, signal);
+    const answer = this.tokens(instance, promptTokens, drawn, task, maxTokens, signal);
     for await (const arrival of answer) {
       if (firstTokenMs === 0) firstTokenMs = this.ports.clock.now();
       if (arrival.kind === 'end') {
@@ -171,7 +186,7 @@ export class RequestRouter {
 
   /** Tokens of the answer, each once and in order, over as many plans as it takes. Appends to `drawn`. */
   private async *tokens(
-    instanceId: string,
+    instance: Instance,
     promptTokens: readonly number[],
     drawn: number[],
     task: CompletionTask,
@@ -179,10 +194,12 @@ export class RequestRouter {
     signal: AbortSignal,
   ): AsyncGenerator<{ kind: 'token'; token: number; endOfGeneration: boolean } | { kind: 'end'; reason: FinishReason }> {
     const answerId = this.ports.randomId();
-    const pending: Pending = { requestId: answerId, arrivals: [], wake: () => undefined };
+    const pending: Pending = { requestId: answerId, ends: [], cutOff: false, arrivals: [], wake: () => undefined };
     this.answers.add(pending);
     let plan: Plan | null = null;
     let attempt = 0;
+    /** Spent without a ring since the last token. */
+    let withoutRingMs = 0;
     /** Tokens that the answer has in all, once the head says so. */
     let end: { reason: FinishReason; tokens: number } | null = null;
     /** The head may still draw for this attempt: it is told to stop. */
@@ -191,18 +208,31 @@ export class RequestRouter {
       if (head !== undefined && end === null) this.ports.send(head.nodeId, { kind: 'cancel', requestId: pending.requestId });
       this.pending.delete(pending.requestId);
       pending.arrivals.length = 0;
+      pending.ends = [];
+      pending.cutOff = false;
       plan = null;
+    };
+    const retry = async (): Promise<void> => {
+      giveUp();
+      withoutRingMs += RETRY_MS;
+      await this.pause(RETRY_MS, signal);
     };
     try {
       for (;;) {
         if (plan === null) {
-          plan = await this.activePlan(instanceId, pending, signal);
+          const sinceMs = this.ports.clock.now();
+          plan = await this.activePlan(instance, pending, { deadlineMs: sinceMs + REPLAN_DEADLINE_MS - withoutRingMs, patient: attempt > 0 }, signal);
+          withoutRingMs += this.ports.clock.now() - sinceMs;
           end = null;
           // An id for each attempt: what an earlier one still sends goes nowhere.
           attempt += 1;
           pending.requestId = `${answerId}.${attempt}`;
+          pending.ends = [plan.stages[0], plan.stages.at(-1)].flatMap((stage) => (stage === undefined ? [] : [stage.nodeId]));
           this.pending.set(pending.requestId, pending);
-          this.submit(plan, pending.requestId, promptTokens, drawn, task, maxTokens);
+          if (!this.submit(plan, pending.requestId, promptTokens, drawn, task, maxTokens)) {
+            await retry();
+            continue;
+          }
         }
         const arrival = pending.arrivals.shift();
         if (arrival === undefined) {
@@ -210,11 +240,14 @@ export class RequestRouter {
             yield { kind: 'end', reason: end.reason };
             return;
           }
-          if (this.isGone(instanceId, plan)) {
+          if (this.isGone(plan)) {
             this.ports.log.info('the plan under a request ended; it goes on with the next one', { requestId: answerId, plan: plan.planId, tokens: drawn.length });
             giveUp();
+          } else if (pending.cutOff) {
+            this.ports.log.info('the connection to an end of the ring was lost under a request; it is asked for again', { requestId: answerId, plan: plan.planId, tokens: drawn.length });
+            await retry();
           } else if (end === null) {
-            await this.wait(pending, TOKEN_DEADLINE_MS, signal, 'no token came from the ring');
+            await this.wait(pending, TOKEN_DEADLINE_MS, signal, `no token came from the ring within ${TOKEN_DEADLINE_MS / 1000} s`);
           } else if (!await this.waitShortly(pending, signal)) {
             this.ports.log.warn('the last tokens of an answer were lost; they are drawn again', { requestId: answerId, have: drawn.length, of: end.tokens });
             giveUp();
@@ -225,7 +258,14 @@ export class RequestRouter {
           case 'token':
             if (arrival.index === drawn.length) {
               drawn.push(arrival.token);
+              withoutRingMs = 0;
               yield { kind: 'token', token: arrival.token, endOfGeneration: arrival.endOfGeneration };
+              // The answer is whole, whether or not the head still lives to say so.
+              if (arrival.endOfGeneration || drawn.length >= maxTokens) {
+                end = { reason: arrival.endOfGeneration ? 'stop' : 'length', tokens: drawn.length };
+                yield { kind: 'end', reason: end.reason };
+                return;
+              }
             } else if (arrival.index > drawn.length) {
               this.ports.log.warn('a token of an answer was lost; it is drawn again', { requestId: answerId, index: drawn.length });
               giveUp();
@@ -235,9 +275,8 @@ export class RequestRouter {
             end = { reason: arrival.reason, tokens: arrival.tokens };
             break;
           case 'refused':
-            if (arrival.error.code !== 'not_ready' && arrival.error.code !== 'wrong_plan') throw arrival.error;
-            await this.pause(RETRY_MS, signal);
-            giveUp();
+            if (!this.isPassing(arrival.error, attempt)) throw arrival.error;
+            await retry();
             break;
         }
       }
@@ -247,10 +286,16 @@ export class RequestRouter {
     }
   }
 
-  private submit(plan: Plan, requestId: string, promptTokens: readonly number[], drawn: readonly number[], task: CompletionTask, maxTokens: number): void {
+  /** A refusal that says nothing about the request; one that runs already also waits for a place in the new ring's queue. */
+  private isPassing(error: RingError, attempt: number): boolean {
+    return error.code === 'not_ready' || error.code === 'wrong_plan' || (error.code === 'queue_full' && attempt > 1);
+  }
+
+  /** False when the head cannot be reached now. */
+  private submit(plan: Plan, requestId: string, promptTokens: readonly number[], drawn: readonly number[], task: CompletionTask, maxTokens: number): boolean {
     const head = plan.stages[0];
     if (head === undefined) throw new RingError('internal', `plan ${plan.planId} has no stage`);
-    this.ports.send(head.nodeId, {
+    return this.ports.send(head.nodeId, {
       kind: 'generate',
       requestId,
       planId: plan.planId,
@@ -261,22 +306,25 @@ export class RequestRouter {
     });
   }
 
-  /** The instance's plan as soon as it is active. */
-  private async activePlan(instanceId: string, pending: Pending, signal: AbortSignal): Promise<Plan> {
-    const deadline = this.ports.clock.now() + REPLAN_DEADLINE_MS;
+  /**
+   * The plan that serves the model, as soon as one is active. Patient: an answer under way also waits for the return of
+   * what its model cannot be served without.
+   */
+  private async activePlan(wanted: Instance, pending: Pending, wait: { readonly deadlineMs: number; readonly patient: boolean }, signal: AbortSignal): Promise<Plan> {
     for (;;) {
-      const instance = this.ports.instance(instanceId);
+      const instance = this.ports.instance(wanted.instanceId) ?? this.ports.instanceOf(wanted.plan?.model.digest ?? '');
       if (instance === null) throw new RingError('not_ready', 'the model was unloaded while the request ran');
-      if (instance.state === 'active' && instance.plan !== null) return instance.plan;
-      if (instance.state === 'failed') throw new RingError('no_placement', `the model cannot be served: ${instance.reason}`);
-      const leftMs = deadline - this.ports.clock.now();
-      if (leftMs <= 0) throw new RingError('timeout', `the ring was not ready again within ${REPLAN_DEADLINE_MS / 1000} s`);
-      await this.wait(pending, leftMs, signal, 'the ring was not ready again');
+      const leftMs = wait.deadlineMs - this.ports.clock.now();
+      if (instance.state === 'active' && instance.plan !== null && leftMs > 0) return instance.plan;
+      if (instance.state === 'failed' && !wait.patient) throw new RingError('no_placement', `the model cannot be served: ${instance.reason}`);
+      const late = `the ring was not ready again within ${REPLAN_DEADLINE_MS / 1000} s${instance.reason === '' ? '' : ` (${instance.reason})`}`;
+      if (leftMs <= 0) throw new RingError('timeout', late);
+      await this.wait(pending, leftMs, signal, late);
     }
   }
 
-  private isGone(instanceId: string, plan: Plan): boolean {
-    const instance = this.ports.instance(instanceId);
+  private isGone(plan: Plan): boolean {
+    const instance = this.ports.instance(plan.instanceId);
     return instance === null || instance.state !== 'active' || instance.plan?.planId !== plan.planId;
   }
 
@@ -285,7 +333,7 @@ export class RequestRouter {
     let cancel: () => void = () => undefined;
     const woken = new Promise<void>((resolve, reject) => {
       pending.wake = resolve;
-      cancel = this.ports.clock.after(deadlineMs, () => reject(new RingError('timeout', `${late} within ${Math.round(deadlineMs / 1000)} s`)));
+      cancel = this.ports.clock.after(deadlineMs, () => reject(new RingError('timeout', late)));
     });
     try {
       await orAborted(woken, signal);

@@ -97,6 +97,11 @@ export class StageWorker {
     for (const entry of this.entries.values()) entry.head?.cancel(requestId);
   }
 
+  /** Nobody is there to take the answers of this node's requests; should it come back, it asks again. */
+  originLost(nodeId: NodeId): void {
+    for (const entry of this.entries.values()) entry.head?.originLost(nodeId);
+  }
+
   /** Running and waiting sequences and hop figures of the plan, if its head is here. */
   headFigures(planId: string): { readonly running: number; readonly queued: number; readonly inFlight: number; readonly hops: HopFigures } | null {
     const head = this.entries.get(planId)?.head;
