@@ -39,12 +39,17 @@ export class Head {
   private samples = 0;
   private closed = false;
 
-  constructor(readonly plan: Plan, private readonly vocabularySize: number, private readonly ports: HeadPorts) {
+  constructor(
+    readonly plan: Plan,
+    private readonly model: { readonly vocabularySize: number; readonly canRollBack: boolean },
+    private readonly ports: HeadPorts,
+  ) {
     this.scheduler = new HeadScheduler({
       slots: plan.slots,
       contextTokens: plan.contextTokens,
       batchTokens: BATCH_TOKENS,
       stages: plan.stages.length,
+      canRollBack: model.canRollBack,
     });
   }
 
@@ -103,10 +108,10 @@ export class Head {
   }
 
   private problemOf(message: GenerateMessage): string | null {
-    const outside = (token: number): boolean => token < 0 || token >= this.vocabularySize;
-    if (message.promptTokens.some(outside) || message.emittedTokens.some(outside)) return `a token id is outside the vocabulary of ${this.vocabularySize}`;
+    const outside = (token: number): boolean => token < 0 || token >= this.model.vocabularySize;
+    if (message.promptTokens.some(outside) || message.emittedTokens.some(outside)) return `a token id is outside the vocabulary of ${this.model.vocabularySize}`;
     if (message.sampling.logitBias.length > MAX_LOGIT_BIAS) return `logit_bias has more than ${MAX_LOGIT_BIAS} entries`;
-    if (message.sampling.logitBias.some(([token]) => outside(token))) return `logit_bias names a token outside the vocabulary of ${this.vocabularySize}`;
+    if (message.sampling.logitBias.some(([token]) => outside(token))) return `logit_bias names a token outside the vocabulary of ${this.model.vocabularySize}`;
     if (message.maxTokens < 1) return 'max_tokens must be at least 1';
     return null;
   }

@@ -60,6 +60,8 @@ export class LocalStage {
   private readonly abort = new AbortController();
   /** Token ids that the head accepts are below this. */
   vocabularySize = 0;
+  /** As the engine says of the model: all stages are of one architecture. */
+  canRollBack = false;
 
   constructor(
     readonly plan: Plan,
@@ -209,6 +211,7 @@ export class LocalStage {
     this.runner = runner;
     this.residentBytes = loaded.residentBytes;
     this.vocabularySize = files.embedding?.rows ?? loaded.vocabularySize;
+    this.canRollBack = loaded.canRollBack;
   }
 
   private async dialNext(): Promise<void> {

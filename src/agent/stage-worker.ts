@@ -51,7 +51,7 @@ export class StageWorker {
           sampled: (header) => this.sampled(entry, header),
           stepReturned: (header) => entry.head?.stepReturned(header),
           becameReady: () => {
-            entry.head = new Head(plan, entry.stage.vocabularySize, {
+            entry.head = new Head(plan, entry.stage, {
               clock: this.ports.clock,
               log: this.ports.log,
               send: (to, message) => this.ports.send(to, message),

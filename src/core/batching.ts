@@ -12,6 +12,8 @@
 import { assert } from './errors.js';
 import type { ErrorCode } from './errors.js';
 import type { FinishReason } from './messages.js';
+import { PrefixCache } from './prefix-cache.js';
+import type { Placement, SlotHistory } from './prefix-cache.js';
 import type { Millis, NodeId, SampledToken, SamplingSettings, SequenceOperation, SequenceSlice } from './types.js';
 
 /** Sequences that wait for a slot; beyond it a request is refused (the API answers 429). */
@@ -29,6 +31,8 @@ export interface BatchingSettings {
   /** Largest number of tokens in a step. */
   readonly batchTokens: number;
   readonly stages: number;
+  /** Every stage can forget the last tokens of a slot: prompts begin with what slots hold already. */
+  readonly canRollBack: boolean;
 }
 
 export interface SequenceRequest {
@@ -82,6 +86,8 @@ export interface BatchingCounters {
   readonly steps: number;
   readonly decodedTokens: number;
   readonly prefilledTokens: number;
+  /** Prompt tokens that were not computed, because a slot held them already. */
+  readonly reusedTokens: number;
 }
 
 export class HeadScheduler {
@@ -97,10 +103,13 @@ export class HeadScheduler {
   private prefillMsPerToken = 0;
   private decodedTokens = 0;
   private prefilledTokens = 0;
+  private reusedTokens = 0;
+  private readonly prefixes: PrefixCache;
 
   constructor(private readonly settings: BatchingSettings) {
     assert(settings.slots >= 1 && settings.stages >= 1 && settings.batchTokens >= 1, 'a ring has slots, stages and a batch');
     this.slots = new Array<Sequence | null>(settings.slots).fill(null);
+    this.prefixes = new PrefixCache(settings.slots);
   }
 
   /** Takes a request or says why not. The caller has checked token ids against the vocabulary. */
@@ -188,6 +197,7 @@ export class HeadScheduler {
       steps: this.nextStep - 1,
       decodedTokens: this.decodedTokens,
       prefilledTokens: this.prefilledTokens,
+      reusedTokens: this.reusedTokens,
     };
   }
 
@@ -213,17 +223,41 @@ export class HeadScheduler {
       this.queue.splice(this.queue.indexOf(sequence), 1);
       return;
     }
-    this.slots[sequence.slot] = null;
-    this.operations.push({ kind: 'close', slot: sequence.slot });
+    const { slot } = sequence;
+    this.slots[slot] = null;
+    // Frames keep their order, so by the time that anything uses the slot again, every stage has computed what was sent.
+    const retain = this.settings.canRollBack && this.prefixes.retain(this.heldBy(sequence));
+    this.operations.push(retain ? { kind: 'close', slot, retain } : { kind: 'close', slot });
+    this.dropSurplus();
   }
 
-  /** Lowest free slot first, so that the slots of a batch stay next to each other. */
+  private heldBy(sequence: Sequence): SlotHistory {
+    return { slot: sequence.slot, tokens: sequence.tokens.slice(0, sequence.sent) };
+  }
+
+  private dropSurplus(): void {
+    const surplus = this.prefixes.surplus(this.slots.filter((sequence) => sequence !== null).length);
+    if (surplus !== null) this.operations.push({ kind: 'close', slot: surplus });
+  }
+
+  /** Where a sequence goes: on what it begins with, or to the lowest free slot, so that the slots of a batch stay neighbours. */
+  private place(sequence: Sequence): Placement | null {
+    if (!this.slots.includes(null)) return null;
+    if (this.settings.canRollBack) {
+      return this.prefixes.place(sequence.tokens, this.slots.filter((running): running is Sequence => running !== null).map((running) => this.heldBy(running)));
+    }
+    return { slot: this.slots.indexOf(null) };
+  }
+
   private fillSlots(): void {
-    for (let slot = 0; slot < this.slots.length && this.queue.length > 0; slot += 1) {
-      if (this.slots[slot] !== null) continue;
-      const sequence = this.queue.shift();
-      if (sequence === undefined) return;
+    for (let sequence = this.queue[0]; sequence !== undefined; sequence = this.queue[0]) {
+      const placement = this.place(sequence);
+      if (placement === null) return;
+      this.queue.shift();
+      const { slot, reuse } = placement;
       sequence.slot = slot;
+      sequence.sent = reuse?.tokens ?? 0;
+      this.reusedTokens += sequence.sent;
       this.slots[slot] = sequence;
       const { request } = sequence;
       this.operations.push({
@@ -235,7 +269,9 @@ export class HeadScheduler {
         promptLength: request.promptTokens.length,
         promptTokens: request.sampling.repeatPenalty === 1 ? [] : request.promptTokens,
         emittedTokens: request.emittedTokens,
+        ...(reuse === undefined ? {} : { reuse }),
       });
+      this.dropSurplus();
     }
   }
 

@@ -10,7 +10,7 @@ import type { SequenceSlice } from '../core/types.js';
 /** Largest hole that is closed with padding: a padded lane costs less than another pass over the weights. */
 export const MAX_PADDING_GAP = 3;
 /** Lanes longer than this are not padded: prefill is bound by arithmetic, and padding is arithmetic. */
-const MAX_PADDED_LANE_TOKENS = 4;
+export const MAX_PADDED_LANE_TOKENS = 4;
 
 export interface Lane {
   /** Index into the step's slices; -1 = padding. */
@@ -29,7 +29,7 @@ export interface EngineCall {
 export interface PackingLimits {
   /** Tokens in one call, padding included. */
   readonly maxTokens: number;
-  /** True when nothing is open in a slot, so that padding may use it. */
+  /** True when no sequence runs in a slot and a lane's worth of cells is free, so that padding may use it. */
   readonly isFree: (slot: number) => boolean;
 }
 

@@ -16,7 +16,7 @@ import { loadModel, openContext } from './model-loader.js';
 import type { EngineModel } from './model-loader.js';
 import { SequenceSampler } from './sampler.js';
 import type { SamplerVocabulary } from './sampler.js';
-import { packCalls } from './slot-packing.js';
+import { MAX_PADDED_LANE_TOKENS, packCalls } from './slot-packing.js';
 import type { EngineCall } from './slot-packing.js';
 import { endOfGenerationTokens } from './vocabulary.js';
 
@@ -27,6 +27,8 @@ interface OpenSequence {
   readonly slot: number;
   /** Null where nothing is sampled. */
   readonly sampler: SequenceSampler | null;
+  /** Closed, but its KV is kept: the slot may be opened on it. */
+  readonly retained: boolean;
   /** Position of the next token. */
   next: number;
   /** Set when a step failed half-way: what the slot holds is unknown until it is closed. */
@@ -68,6 +70,7 @@ class LlamaStage implements StageEngine {
   readonly hiddenSize: number;
   readonly layers: number;
   readonly vocabularySize: number;
+  readonly canRollBack: boolean;
   private readonly takesTokens: boolean;
   private readonly samples: boolean;
   private readonly embedding: EmbeddingTable | null = null;
@@ -97,6 +100,8 @@ class LlamaStage implements StageEngine {
     const { llama: { c }, architecture } = model;
     const rules = architectureRules(architecture);
     this.movable = !rules.recurrent;
+    // A window's cells are overwritten as it moves on; of architectures that no test has split nobody knows.
+    this.canRollBack = !rules.recurrent && rules.window === 'none' && rules.unsplittableReason === null;
     this.takesTokens = role === 'whole' || role === 'head';
     this.samples = role === 'whole' || role === 'tail';
     this.hiddenSize = model.hiddenSize;
@@ -152,12 +157,14 @@ class LlamaStage implements StageEngine {
     for (const operation of operations) {
       const current = this.slotAt(operation.slot);
       if (operation.kind === 'close') {
-        if (current !== null) this.closeSlot(current);
+        if (current !== null) this.closeSlot(current, operation.retain === true);
         continue;
       }
-      if (current !== null) {
+      if (current !== null && !current.retained) {
         throw new RingError('bad_frame', `slot ${operation.slot} was opened for sequence ${operation.sequenceId} while ${current.sequenceId} is open in it`);
       }
+      const { reuse } = operation;
+      if (reuse !== undefined) this.checkReuse(operation.slot, reuse);
       const sampler = this.samples
         ? new SequenceSampler(this.model.llama, this.vocabulary, operation.sampling, {
             contextTokens: this.options.contextTokens,
@@ -165,9 +172,15 @@ class LlamaStage implements StageEngine {
             emittedTokens: operation.emittedTokens,
           })
         : null;
-      // There are as many lanes as slots, and this slot holds none.
-      const lane = this.lanes.indexOf(null);
-      this.lanes[lane] = { sequenceId: operation.sequenceId, slot: operation.slot, sampler, next: 0, broken: false };
+      // There are as many lanes as slots: without one of its own, there is a free one for it.
+      const lane = current === null ? this.lanes.indexOf(null) : this.laneOfSlot[operation.slot] ?? -1;
+      const next = reuse?.tokens ?? 0;
+      if (reuse !== undefined && reuse.slot !== operation.slot) {
+        if (current !== null) this.dropFrom(lane, 0);
+        this.model.llama.c.llama_memory_seq_cp(this.memory, this.laneOfSlot[reuse.slot] ?? -1, lane, -1, -1);
+      }
+      if (current !== null || reuse !== undefined) this.dropFrom(lane, next);
+      this.lanes[lane] = { sequenceId: operation.sequenceId, slot: operation.slot, sampler, retained: false, next, broken: false };
       this.laneOfSlot[operation.slot] = lane;
     }
   }
@@ -182,7 +195,7 @@ class LlamaStage implements StageEngine {
     if (!this.samples && this.output.length < total * this.hiddenSize) {
       this.output = new Float32Array(new ArrayBuffer(total * this.hiddenSize * 4));
     }
-    const calls = packCalls(slices, { maxTokens: this.options.batchTokens, isFree: (lane) => this.lanes[lane] === null });
+    const calls = packCalls(slices, { maxTokens: this.options.batchTokens, isFree: (lane) => this.isPaddable(lane) });
     const sampled = new Map<number, SampledToken>();
     calls.forEach((call, index) => {
       try {
@@ -247,7 +260,7 @@ class LlamaStage implements StageEngine {
       const sequence = call.firstSlot + index;
       const slice = input.slices[lane.slice];
       if (slice === undefined) {
-        c.llama_memory_seq_rm(this.memory, sequence, -1, -1);
+        this.dropFrom(sequence, this.lanes[sequence]?.next ?? 0);
         return;
       }
       const open = this.inLane(sequence);
@@ -280,7 +293,7 @@ class LlamaStage implements StageEngine {
         if (slice === undefined) {
           this.setPadding(row);
           // A cut graph must have every row as output, or its last layer drops rows; the tail needs none of padding.
-          this.batch.setRow(row, count, { slot: sequence, position: token, output: !this.samples });
+          this.batch.setRow(row, count, { slot: sequence, position: (this.lanes[sequence]?.next ?? 0) + token, output: !this.samples });
           continue;
         }
         this.setInput(row, input, source + token);
@@ -330,9 +343,13 @@ class LlamaStage implements StageEngine {
     return new Float32Array(viewMemory(pointer, this.vocabularySize * 4)).slice();
   }
 
-  private closeSlot(open: OpenSequence): void {
+  private closeSlot(open: OpenSequence, retain: boolean): void {
     open.sampler?.close();
     const lane = this.laneOfSlot[open.slot] ?? -1;
+    if (retain && this.canRollBack && !open.broken) {
+      this.lanes[lane] = { ...open, sampler: null, retained: true };
+      return;
+    }
     this.laneOfSlot[open.slot] = -1;
     this.lanes[lane] = null;
     this.model.llama.c.llama_memory_seq_rm(this.memory, lane, -1, -1);
@@ -345,21 +362,51 @@ class LlamaStage implements StageEngine {
   private closeHoles(slices: readonly SequenceSlice[]): void {
     const lanes = slices.map((slice) => this.laneOfSlot[slice.slot] ?? -1);
     const holey = this.movable && slices.every((slice) => slice.tokens === 1) && slices.length > 1
-      && this.lanes.some((open, lane) => open === null && lane > Math.min(...lanes) && lane < Math.max(...lanes));
+      && this.lanes.some((open, lane) => (open === null || open.retained) && lane > Math.min(...lanes) && lane < Math.max(...lanes));
     this.holeySteps = holey ? this.holeySteps + 1 : 0;
     if (this.holeySteps <= HOLEY_STEPS_BEFORE_MOVE) return;
     this.holeySteps = 0;
-    const { c } = this.model.llama;
-    for (;;) {
-      const hole = this.lanes.indexOf(null);
-      const last = this.lanes.findLastIndex((open) => open !== null);
-      const open = this.lanes[last] ?? null;
-      if (hole < 0 || hole > last || open === null) return;
-      c.llama_memory_seq_cp(this.memory, last, hole, -1, -1);
-      c.llama_memory_seq_rm(this.memory, last, -1, -1);
-      this.lanes[hole] = open;
-      this.lanes[last] = null;
-      this.laneOfSlot[open.slot] = hole;
+    for (let moves = 0; moves < this.lanes.length; moves += 1) {
+      const hole = this.lanes.findIndex((open) => open === null || open.retained);
+      const last = this.lanes.findLastIndex((open) => open !== null && !open.retained);
+      if (hole < 0 || hole > last) return;
+      if (this.lanes[hole] !== null) {
+        // What is retained makes way; the head leaves a free lane where holes are too wide to pad (core/prefix-cache.ts).
+        const free = this.lanes.lastIndexOf(null);
+        if (free < 0) return;
+        this.moveLane(hole, free);
+      }
+      this.moveLane(last, hole);
+    }
+  }
+
+  /** The engine copies at its next call; copies keep their order. */
+  private moveLane(from: number, to: number): void {
+    const open = this.inLane(from);
+    this.model.llama.c.llama_memory_seq_cp(this.memory, from, to, -1, -1);
+    this.dropFrom(from, 0);
+    this.lanes[to] = open;
+    this.lanes[from] = null;
+    this.laneOfSlot[open.slot] = to;
+  }
+
+  /** Padding takes a free lane, or goes behind what is retained and is taken back. */
+  private isPaddable(lane: number): boolean {
+    const open = this.lanes[lane] ?? null;
+    return open === null || (open.retained && open.next + MAX_PADDED_LANE_TOKENS <= this.options.contextTokens);
+  }
+
+  /** Forgets what a lane holds from `position` on. */
+  private dropFrom(lane: number, position: number): void {
+    const dropped = this.model.llama.c.llama_memory_seq_rm(this.memory, lane, position === 0 ? -1 : position, -1);
+    if (!dropped) throw new RingError('engine_failed', `the engine cannot forget a sequence's tokens from position ${position} on`, { position });
+  }
+
+  private checkReuse(slot: number, reuse: { readonly slot: number; readonly tokens: number }): void {
+    const source = this.slotAt(reuse.slot);
+    const usable = this.canRollBack && source !== null && !source.broken && (source.retained || reuse.slot !== slot);
+    if (!usable || !Number.isInteger(reuse.tokens) || reuse.tokens < 1 || reuse.tokens > source.next) {
+      throw new RingError('bad_frame', `slot ${slot} cannot begin with ${reuse.tokens} tokens of slot ${reuse.slot}`, { slot });
     }
   }
 
@@ -377,7 +424,7 @@ class LlamaStage implements StageEngine {
 
   private openAt(slot: number): OpenSequence {
     const open = this.slotAt(slot);
-    if (open === null) throw new RingError('bad_frame', `slot ${slot} was used before it was opened`, { slot });
+    if (open === null || open.retained) throw new RingError('bad_frame', `slot ${slot} was used before it was opened`, { slot });
     return open;
   }
 

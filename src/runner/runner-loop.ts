@@ -86,6 +86,7 @@ export class RunnerLoop {
         hiddenSize: stage.hiddenSize,
         layers: stage.layers,
         vocabularySize: stage.vocabularySize,
+        canRollBack: stage.canRollBack,
         residentBytes: this.residentBytes,
       },
     });

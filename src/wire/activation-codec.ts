@@ -138,7 +138,7 @@ type WireOperation = ringagent.activation.Operation.$Properties;
 type WireSampling = ringagent.activation.Sampling.$Properties;
 
 function toWireOperation(operation: SequenceOperation): WireOperation {
-  if (operation.kind === 'close') return { close: { slot: operation.slot } };
+  if (operation.kind === 'close') return { close: { slot: operation.slot, retain: operation.retain ?? false } };
   return {
     open: {
       slot: operation.slot,
@@ -148,12 +148,13 @@ function toWireOperation(operation: SequenceOperation): WireOperation {
       promptLength: operation.promptLength,
       promptTokens: [...operation.promptTokens],
       emittedTokens: [...operation.emittedTokens],
+      reuse: operation.reuse ?? null,
     },
   };
 }
 
 function fromWireOperation(wire: WireOperation): SequenceOperation {
-  if (wire.close) return { kind: 'close', slot: wire.close.slot ?? 0 };
+  if (wire.close) return { kind: 'close', slot: wire.close.slot ?? 0, ...(wire.close.retain ? { retain: true } : {}) };
   const { open } = wire;
   if (!open) throw bad('a slot operation of no known kind');
   const promptTokens = open.promptTokens ?? [];
@@ -168,6 +169,7 @@ function fromWireOperation(wire: WireOperation): SequenceOperation {
     promptLength: open.promptLength ?? 0,
     promptTokens,
     emittedTokens,
+    ...(open.reuse ? { reuse: { slot: open.reuse.slot ?? 0, tokens: open.reuse.tokens ?? 0 } } : {}),
   };
 }
 

@@ -61,8 +61,8 @@ export function encodeFromRunner(message: FromRunner): Uint8Array {
 export function decodeFromRunner(bytes: Uint8Array): FromRunner {
   const wire = WireFromRunner.decode(bytes);
   if (wire.loaded) {
-    const { hiddenSize, layers, vocabularySize, residentBytes } = wire.loaded;
-    return { kind: 'loaded', stage: { hiddenSize: hiddenSize ?? 0, layers: layers ?? 0, vocabularySize: vocabularySize ?? 0, residentBytes: Number(residentBytes ?? 0) } };
+    const { hiddenSize, layers, vocabularySize, canRollBack, residentBytes } = wire.loaded;
+    return { kind: 'loaded', stage: { hiddenSize: hiddenSize ?? 0, layers: layers ?? 0, vocabularySize: vocabularySize ?? 0, canRollBack: canRollBack ?? false, residentBytes: Number(residentBytes ?? 0) } };
   }
   if (wire.vocabulary) return { kind: 'vocabulary', table: fromWireVocabulary(wire.vocabulary) };
   if (wire.tokenized) return { kind: 'tokenized', call: wire.tokenized.call ?? 0, tokens: wire.tokenized.tokens ?? [] };

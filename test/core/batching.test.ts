@@ -12,7 +12,7 @@ function request(requestId: string, promptLength: number, maxTokens = 4): Sequen
 }
 
 function scheduler(overrides: Partial<ConstructorParameters<typeof HeadScheduler>[0]> = {}): HeadScheduler {
-  return new HeadScheduler({ slots: 4, contextTokens: 1024, batchTokens: 64, stages: 1, ...overrides });
+  return new HeadScheduler({ slots: 4, contextTokens: 1024, batchTokens: 64, stages: 1, canRollBack: false, ...overrides });
 }
 
 /** The ring's answer to a step: one token for each slice that samples. Slots are followed as a tail does it. */

@@ -306,6 +306,9 @@ export namespace ringagent {
             /** Open emittedTokens. */
             emittedTokens: number[];
 
+            /** Open reuse. */
+            reuse?: (ringagent.activation.Reuse.$Properties|null);
+
             /**
              * Encodes the specified Open message. Does not implicitly {@link ringagent.activation.Open.verify|verify} messages.
              * @param message Open message or plain object to encode
@@ -351,12 +354,78 @@ export namespace ringagent {
                 /** Open emittedTokens */
                 emittedTokens?: (number[]|null);
 
+                /** Open reuse */
+                reuse?: (ringagent.activation.Reuse.$Properties|null);
+
                 /** Unknown fields preserved while decoding when enabled */
                 $unknowns?: Uint8Array[];
             }
 
             /** Shape of an Open. */
             type $Shape = ringagent.activation.Open.$Properties;
+        }
+
+        /**
+         * Properties of a Reuse.
+         * @deprecated Use ringagent.activation.Reuse.$Properties instead.
+         */
+        interface IReuse extends ringagent.activation.Reuse.$Properties {
+        }
+
+        /** Represents a Reuse. */
+        class Reuse {
+
+            /**
+             * Constructs a new Reuse.
+             * @param [properties] Properties to set
+             */
+            constructor(properties?: ringagent.activation.Reuse.$Properties);
+
+            /** Unknown fields preserved while decoding when enabled */
+            $unknowns?: Uint8Array[];
+
+            /** Reuse slot. */
+            slot: number;
+
+            /** Reuse tokens. */
+            tokens: number;
+
+            /**
+             * Encodes the specified Reuse message. Does not implicitly {@link ringagent.activation.Reuse.verify|verify} messages.
+             * @param message Reuse message or plain object to encode
+             * @param [writer] Writer to encode to
+             * @returns Writer
+             */
+            static encode(message: ringagent.activation.Reuse.$Properties, writer?: $protobuf.Writer): $protobuf.Writer;
+
+            /**
+             * Decodes a Reuse message from the specified reader or buffer.
+             * @param reader Reader or buffer to decode from
+             * @param [length] Message length if known beforehand
+             * @returns {ringagent.activation.Reuse & ringagent.activation.Reuse.$Shape} Reuse
+             * @throws {Error} If the payload is not a reader or valid buffer
+             * @throws {$protobuf.util.ProtocolError} If required fields are missing
+             */
+            static decode(reader: ($protobuf.Reader|Uint8Array), length?: number): ringagent.activation.Reuse & ringagent.activation.Reuse.$Shape;
+        }
+
+        namespace Reuse {
+
+            /** Properties of a Reuse. */
+            interface $Properties {
+
+                /** Reuse slot */
+                slot?: (number|null);
+
+                /** Reuse tokens */
+                tokens?: (number|null);
+
+                /** Unknown fields preserved while decoding when enabled */
+                $unknowns?: Uint8Array[];
+            }
+
+            /** Shape of a Reuse. */
+            type $Shape = ringagent.activation.Reuse.$Properties;
         }
 
         /**
@@ -380,6 +449,9 @@ export namespace ringagent {
 
             /** Close slot. */
             slot: number;
+
+            /** Close retain. */
+            retain: boolean;
 
             /**
              * Encodes the specified Close message. Does not implicitly {@link ringagent.activation.Close.verify|verify} messages.
@@ -407,6 +479,9 @@ export namespace ringagent {
 
                 /** Close slot */
                 slot?: (number|null);
+
+                /** Close retain */
+                retain?: (boolean|null);
 
                 /** Unknown fields preserved while decoding when enabled */
                 $unknowns?: Uint8Array[];
@@ -4444,6 +4519,9 @@ export namespace ringagent {
             /** Loaded residentBytes. */
             residentBytes: number;
 
+            /** Loaded canRollBack. */
+            canRollBack: boolean;
+
             /**
              * Encodes the specified Loaded message. Does not implicitly {@link ringagent.runner.Loaded.verify|verify} messages.
              * @param message Loaded message or plain object to encode
@@ -4479,6 +4557,9 @@ export namespace ringagent {
 
                 /** Loaded residentBytes */
                 residentBytes?: (number|null);
+
+                /** Loaded canRollBack */
+                canRollBack?: (boolean|null);
 
                 /** Unknown fields preserved while decoding when enabled */
                 $unknowns?: Uint8Array[];

@@ -442,6 +442,7 @@ export const ringagent = $root.ringagent = (() => {
             Open.prototype.promptLength = 0;
             Open.prototype.promptTokens = $util.emptyArray;
             Open.prototype.emittedTokens = $util.emptyArray;
+            Open.prototype.reuse = null;
 
             Open.encode = function (message, writer, _depth) {
                 if (!writer)
@@ -464,6 +465,8 @@ export const ringagent = $root.ringagent = (() => {
                     writer.uint32(50).uint32s(message.promptTokens);
                 if (message.emittedTokens != null && message.emittedTokens.length)
                     writer.uint32(58).uint32s(message.emittedTokens);
+                if (message.reuse != null && $Object.hasOwnProperty.call(message, "reuse"))
+                    $root.ringagent.activation.Reuse.encode(message.reuse, writer.uint32(66).fork(), _depth + 1).ldelim();
                 if (message.$unknowns != null && $Object.hasOwnProperty.call(message, "$unknowns"))
                     for (let i = 0; i < message.$unknowns.length; ++i)
                         writer.raw(message.$unknowns[i]);
@@ -567,6 +570,12 @@ export const ringagent = $root.ringagent = (() => {
                             message.emittedTokens.push(reader.uint32());
                             continue;
                         }
+                    case 8: {
+                            if (wireType !== 2)
+                                break;
+                            message.reuse = $root.ringagent.activation.Reuse.decode(reader, reader.size(), $undefined, _depth + 1, message.reuse);
+                            continue;
+                        }
                     }
                     reader.skipType(wireType, _depth, tag);
                     if (!reader.discardUnknown) {
@@ -587,6 +596,100 @@ export const ringagent = $root.ringagent = (() => {
             return Open;
         })();
 
+        activation.Reuse = (function() {
+
+            const Reuse = function (properties) {
+                if (properties)
+                    for (let keys = $Object.keys(properties), i = 0; i < keys.length; ++i)
+                        if (properties[keys[i]] != null && keys[i] !== "__proto__")
+                            this[keys[i]] = properties[keys[i]];
+            };
+
+            Reuse.prototype.slot = 0;
+            Reuse.prototype.tokens = 0;
+
+            Reuse.encode = function (message, writer, _depth) {
+                if (!writer)
+                    writer = $Writer.create();
+                if (_depth === $undefined)
+                    _depth = 0;
+                if (_depth > $util.recursionLimit)
+                    throw $Error("max depth exceeded");
+                if (message.slot != null && $Object.hasOwnProperty.call(message, "slot") && message.slot !== 0)
+                    writer.uint32(8).uint32(message.slot);
+                if (message.tokens != null && $Object.hasOwnProperty.call(message, "tokens") && message.tokens !== 0)
+                    writer.uint32(16).uint32(message.tokens);
+                if (message.$unknowns != null && $Object.hasOwnProperty.call(message, "$unknowns"))
+                    for (let i = 0; i < message.$unknowns.length; ++i)
+                        writer.raw(message.$unknowns[i]);
+                return writer;
+            };
+
+            Reuse.decode = function (reader, length, _end, _depth, _target) {
+                if (!(reader instanceof $Reader))
+                    reader = $Reader.create(reader);
+                if (_depth === $undefined)
+                    _depth = 0;
+                if (_depth > $Reader.recursionLimit)
+                    throw $Error("max depth exceeded");
+                let end, message, value;
+                if (length === $undefined)
+                    end = reader.len;
+                else {
+                    end = reader.pos + length;
+                    if (end > reader.len)
+                        throw $RangeError("index out of range");
+                    length = reader.len;
+                    reader.len = end;
+                }
+                message = _target || new $root.ringagent.activation.Reuse();
+                while (reader.pos < end) {
+                    let start = reader.pos;
+                    let tag = reader.tag();
+                    if (tag === _end) {
+                        _end = $undefined;
+                        break;
+                    }
+                    let wireType = tag & 7;
+                    switch (tag >>>= 3) {
+                    case 1: {
+                            if (wireType !== 0)
+                                break;
+                            if (value = reader.uint32())
+                                message.slot = value;
+                            else
+                                delete message.slot;
+                            continue;
+                        }
+                    case 2: {
+                            if (wireType !== 0)
+                                break;
+                            if (value = reader.uint32())
+                                message.tokens = value;
+                            else
+                                delete message.tokens;
+                            continue;
+                        }
+                    }
+                    reader.skipType(wireType, _depth, tag);
+                    if (!reader.discardUnknown) {
+                        $util.makeProp(message, "$unknowns", false);
+                        (message.$unknowns || (message.$unknowns = [])).push(reader.raw(start, reader.pos));
+                    }
+                }
+                if (length !== $undefined) {
+                    if (reader.pos !== end)
+                        throw $RangeError("index out of range");
+                    reader.len = length;
+                }
+                if (_end !== $undefined)
+                    throw $Error("missing end group");
+                return message;
+            };
+
+            return Reuse;
+        })();
+
         activation.Close = (function() {
 
             const Close = function (properties) {
@@ -597,6 +700,7 @@ export const ringagent = $root.ringagent = (() => {
             };
 
             Close.prototype.slot = 0;
+            Close.prototype.retain = false;
 
             Close.encode = function (message, writer, _depth) {
                 if (!writer)
@@ -607,6 +711,8 @@ export const ringagent = $root.ringagent = (() => {
                     throw $Error("max depth exceeded");
                 if (message.slot != null && $Object.hasOwnProperty.call(message, "slot") && message.slot !== 0)
                     writer.uint32(8).uint32(message.slot);
+                if (message.retain != null && $Object.hasOwnProperty.call(message, "retain") && message.retain !== false)
+                    writer.uint32(16).bool(message.retain);
                 if (message.$unknowns != null && $Object.hasOwnProperty.call(message, "$unknowns"))
                     for (let i = 0; i < message.$unknowns.length; ++i)
                         writer.raw(message.$unknowns[i]);
@@ -647,6 +753,15 @@ export const ringagent = $root.ringagent = (() => {
                                 message.slot = value;
                             else
                                 delete message.slot;
+                            continue;
+                        }
+                    case 2: {
+                            if (wireType !== 0)
+                                break;
+                            if (value = reader.bool())
+                                message.retain = value;
+                            else
+                                delete message.retain;
                             continue;
                         }
                     }
@@ -6951,6 +7066,7 @@ export const ringagent = $root.ringagent = (() => {
             Loaded.prototype.layers = 0;
             Loaded.prototype.vocabularySize = 0;
             Loaded.prototype.residentBytes = $util.Long ? $util.Long.fromBits(0,0,true) : 0;
+            Loaded.prototype.canRollBack = false;
 
             Loaded.encode = function (message, writer, _depth) {
                 if (!writer)
@@ -6967,6 +7083,8 @@ export const ringagent = $root.ringagent = (() => {
                     writer.uint32(24).uint32(message.vocabularySize);
                 if (message.residentBytes != null && $Object.hasOwnProperty.call(message, "residentBytes") && (typeof message.residentBytes === "object" ? message.residentBytes.low || message.residentBytes.high : message.residentBytes !== 0))
                     writer.uint32(32).uint64(message.residentBytes);
+                if (message.canRollBack != null && $Object.hasOwnProperty.call(message, "canRollBack") && message.canRollBack !== false)
+                    writer.uint32(40).bool(message.canRollBack);
                 if (message.$unknowns != null && $Object.hasOwnProperty.call(message, "$unknowns"))
                     for (let i = 0; i < message.$unknowns.length; ++i)
                         writer.raw(message.$unknowns[i]);
@@ -7034,6 +7152,15 @@ export const ringagent = $root.ringagent = (() => {
                                 message.residentBytes = value;
                             else
                                 delete message.residentBytes;
+                            continue;
+                        }
+                    case 5: {
+                            if (wireType !== 0)
+                                break;
+                            if (value = reader.bool())
+                                message.canRollBack = value;
+                            else
+                                delete message.canRollBack;
                             continue;
                         }
                     }
