@@ -28,9 +28,14 @@ export class Refusals {
 
   add(refused: RefusedPeer): void {
     const key = keyOf(refused);
-    // A named entry says more than one that knows only where a call came from.
-    if (refused.nodeId !== '') this.entries.delete(hostOfText(refused.address));
-    else if ([...this.entries.values()].some(({ refused: other }) => other.nodeId !== '' && hostOfText(other.address) === key)) return;
+    // Of one trouble a named entry says more than one that knows only where a call came from. Two troubles of one host
+    // are both shown: it may run several agents.
+    const host = hostOfText(refused.address);
+    if (refused.nodeId !== '') {
+      if (this.entries.get(host)?.refused.code === refused.code) this.entries.delete(host);
+    } else if ([...this.entries.values()].some(({ refused: other }) => other.nodeId !== '' && other.code === refused.code && hostOfText(other.address) === key)) {
+      return;
+    }
     const known = this.entries.get(key);
     // Logged once for as long as it stays true: the peer is tried again and again.
     if (known?.refused.code !== refused.code) {
