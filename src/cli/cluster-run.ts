@@ -29,6 +29,7 @@ export interface FileStart {
   readonly peers: readonly string[];
   /** Where this machine listens, as `--listen`; null = the file does not name this machine. */
   readonly listen: string | null;
+  readonly own: ClusterFileNode | null;
 }
 
 /** `path` is the file's own: a relative model is looked for beside it too. */
@@ -41,6 +42,7 @@ export async function fileStart(file: ClusterFile, path: string): Promise<FileSt
     modelPaths: [...(existsSync(model) ? [model] : []), ...(directory !== null && isDirectory(directory) ? [resolve(directory)] : [])],
     peers: file.nodes.filter((node) => node !== own).map(addressText),
     listen: own === null ? null : String(own.port),
+    own,
   };
 }
 

@@ -2,19 +2,30 @@
 import { startAgent } from './compose.js';
 import type { StartedAgent, StartedFile, StartSettings } from './compose.js';
 import { loadClusterFile } from './config-file.js';
+import { RingError } from '../core/errors.js';
 import type { Log } from '../ports.js';
 import { createLog } from './log.js';
+
+const FIRST_LINE_DEADLINE_MS = 30_000;
+const MAX_LINE_CHARACTERS = 4_096;
 
 export interface StartOptions {
   /** `--config` */
   readonly config?: string;
   /** The agent was started from afar and ends with the connection that started it. */
   readonly exitWithStdin: boolean;
+  /** The first line of standard input is the cluster's secret; empty = an open cluster. */
+  readonly secretStdin: boolean;
 }
 
 export async function startCommand(flags: StartSettings, options: StartOptions): Promise<void> {
   const log = createLog(flags.logLevel);
-  const settings = options.config === undefined ? flags : { ...flags, clusterFile: await readFile(options.config, log) };
+  const secretText = options.secretStdin ? await firstLine() : '';
+  const settings: StartSettings = {
+    ...flags,
+    ...(secretText === '' ? {} : { secretText }),
+    ...(options.config === undefined ? {} : { clusterFile: await readFile(options.config, log) }),
+  };
   let started: StartedAgent | null = null;
   let asked = 0;
   const stop = (agent: StartedAgent): void => {
@@ -59,4 +70,27 @@ async function readFile(path: string, log: Log): Promise<StartedFile> {
   const { file, warnings } = await loadClusterFile(path);
   for (const warning of warnings) log.warn(warning);
   return { file, path, serve: true };
+}
+
+/** Of standard input, without its end. Throws `timeout` when none comes. */
+async function firstLine(): Promise<string> {
+  const line = await new Promise<string | null>((resolve) => {
+    let text = '';
+    const timer = setTimeout(() => done(null), FIRST_LINE_DEADLINE_MS);
+    const onData = (chunk: Buffer): void => {
+      text += chunk.toString('utf8');
+      const end = text.indexOf('\n');
+      if (end >= 0) done(text.slice(0, end));
+      else if (text.length > MAX_LINE_CHARACTERS) done(null);
+    };
+    const onEnd = (): void => done(null);
+    function done(value: string | null): void {
+      clearTimeout(timer);
+      process.stdin.off('data', onData).off('end', onEnd).pause();
+      resolve(value);
+    }
+    process.stdin.on('data', onData).on('end', onEnd);
+  });
+  if (line === null) throw new RingError('bad_config', 'standard input ended before its first line, which says the cluster\'s secret');
+  return line.trim();
 }

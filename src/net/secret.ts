@@ -57,6 +57,11 @@ export async function parseSecret(text: string, clusterName: string): Promise<Ui
 
 /** Reads `--secret-file`. Refuses a file that others may read. */
 export async function readSecretFile(path: string, clusterName: string): Promise<Uint8Array> {
+  return parseSecret(await readSecretText(path), clusterName);
+}
+
+/** The same, as written: for an agent that hands it on. */
+export async function readSecretText(path: string): Promise<string> {
   let text: string;
   try {
     const { mode, size } = await stat(path);
@@ -70,7 +75,7 @@ export async function readSecretFile(path: string, clusterName: string): Promise
     throw new RingError('bad_config', `cannot read the secret file ${path}: ${errorMessageOf(error)}`, { path }, { cause: error });
   }
   if (text.trim() === '') throw new RingError('bad_config', `the secret file ${path} is empty: write the words of \`agent secret\` into it`, { path });
-  return parseSecret(text, clusterName);
+  return text;
 }
 
 /** SHA-256 of the cluster's name, hex. Not secret: it goes into the hello and the mDNS service name. */
