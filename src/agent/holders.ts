@@ -1,16 +1,23 @@
 /**
- * Weights from whichever peer holds them: nodes with the whole model first, then nodes whose shards contain the layer.
+ * Weights from whichever peer holds them: nodes with the whole model first, then nodes with shards of it, then the others,
+ * who may be in the middle of fetching it.
  */
 import { errorMessageOf, RingError } from '../core/errors.js';
 import type { NodeId, NodeRecord } from '../core/types.js';
 import type { Network, RemoteWeights, TensorContent, WeightsHeader } from '../ports.js';
 
+/** Nodes of unknown holdings that are asked. */
+const MAX_OTHERS = 16;
+
 /** Peers that may have something of the model, best first, in the order of the records. */
 export function holdersOf(modelDigest: string, records: readonly NodeRecord[], self: NodeId, connected: ReadonlySet<NodeId>): NodeId[] {
   const usable = records.filter((record) => record.nodeId !== self && connected.has(record.nodeId));
-  const whole = usable.filter((record) => record.capabilities.models.some((model) => model.digest === modelDigest));
+  const holds = (record: NodeRecord) => record.capabilities.models.find((model) => model.digest === modelDigest);
+  const whole = usable.filter((record) => holds(record) !== undefined && holds(record)?.source === undefined);
   const partial = usable.filter((record) => !whole.includes(record) && record.capabilities.shards.some((shard) => shard.modelDigest === modelDigest));
-  return [...whole, ...partial].map((record) => record.nodeId);
+  const others = usable.filter((record) => !whole.includes(record) && !partial.includes(record))
+    .toSorted((a, b) => Number(holds(b) !== undefined) - Number(holds(a) !== undefined)).slice(0, MAX_OTHERS);
+  return [...whole, ...partial, ...others].map((record) => record.nodeId);
 }
 
 export function createRemoteWeights(network: Network, records: () => readonly NodeRecord[]): RemoteWeights {

@@ -148,6 +148,9 @@ export class LocalStage {
       tail: this.isTail,
       signal: this.abort.signal,
       onProgress: (fraction) => this.setProgress(fraction),
+      onInternetBytes: (bytes) => {
+        this.fetchedBytes += bytes;
+      },
     }, this.countedWeights());
     this.progress = 1;
     return files;

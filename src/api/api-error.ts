@@ -70,6 +70,10 @@ const STATUS_RULES: Partial<Record<ErrorCode, StatusRule>> = {
   unsplittable_model: { status: 400, param: 'model' },
   unauthorized: { status: 401, code: 'invalid_api_key' },
   unknown_model: { status: 404, code: 'model_not_found', param: 'model' },
+  // The hub's answers, not ours: whoever asked us is authorised here.
+  source_refused: { status: 503, headers: NO_RETRY },
+  source_missing: { status: 404, param: 'model' },
+  source_failed: { status: 503, headers: RETRY },
   queue_full: { status: 429, headers: RETRY },
   // Seen by nobody when the client has left; otherwise the agent gave the request up.
   cancelled: { status: 503, headers: RETRY },

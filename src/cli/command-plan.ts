@@ -5,6 +5,9 @@ import { modelReference } from './model-reference.js';
 import { renderPlan } from './render.js';
 import { requireAgent } from './require-agent.js';
 
+/** A model on the internet has its header read first. */
+const PLAN_DEADLINE_MS = 5 * 60_000;
+
 export interface PlanOptions {
   readonly stateDir: string;
   readonly policy: string;
@@ -22,7 +25,7 @@ export async function planCommand(model: string, options: PlanOptions): Promise<
     ...(options.nodes === undefined ? {} : { nodes: options.nodes }),
     ...(options.ctx === undefined ? {} : { contextTokens: options.ctx }),
     ...(options.slots === undefined ? {} : { slots: options.slots }),
-  }) as Plan;
+  }, AbortSignal.timeout(PLAN_DEADLINE_MS)) as Plan;
   if (options.json === true) {
     process.stdout.write(`${JSON.stringify(plan, null, 2)}\n`);
     return;

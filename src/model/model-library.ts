@@ -13,6 +13,11 @@ import type { ChatTemplate } from './chat-template.js';
 import { chatTemplate } from './chat-template.js';
 import type { GgufHeader } from './gguf-reader.js';
 import { checkedHeader, HeaderCache, isDigest } from './header-cache.js';
+import { HubClient, hubOptions } from './hub-client.js';
+import type { HubOptions } from './hub-client.js';
+import { InternetModels } from './internet-models.js';
+import { isInternetReference } from './internet-reference.js';
+import { findModel } from './model-names.js';
 import { modelShape } from './model-shape.js';
 import { ModelStore } from './model-store.js';
 import { FetchingTensorSource } from './remote-tensors.js';
@@ -35,6 +40,8 @@ export interface ModelLibraryOptions {
   /** Default true. */
   readonly builtIn?: boolean;
   readonly log: Log | null;
+  /** Where models on the internet are looked for. Absent = the usual hub, without a token. */
+  readonly hub?: HubOptions;
 }
 
 /** Throws RingError when a path of `modelPaths` is no model. */
@@ -42,11 +49,13 @@ export async function openModelLibrary(options: ModelLibraryOptions): Promise<Di
   const store = await ModelStore.open({
     directories: [join(options.stateDirectory, 'models'), ...options.directories ?? []], paths: options.modelPaths, builtIn: options.builtIn ?? true, log: options.log,
   });
-  return new DiskModelLibrary(store, options);
+  const headers = new HeaderCache(join(options.stateDirectory, 'headers'));
+  const client = new HubClient(options.hub ?? hubOptions({}));
+  const internet = await InternetModels.open(join(options.stateDirectory, 'sources'), client, headers, options.log);
+  return new DiskModelLibrary(store, headers, internet, options);
 }
 
 export class DiskModelLibrary implements ModelLibrary {
-  private readonly headers: HeaderCache;
   private readonly shardCache: ShardCache;
   private readonly digests: DigestCache;
   private readonly parsed = new Map<string, GgufHeader>();
@@ -55,23 +64,34 @@ export class DiskModelLibrary implements ModelLibrary {
   private readonly writing = new Map<string, Promise<unknown>>();
   private heldShards: readonly HeldShard[];
 
-  constructor(private readonly store: ModelStore, private readonly options: ModelLibraryOptions) {
-    this.headers = new HeaderCache(join(options.stateDirectory, 'headers'));
+  constructor(
+    private readonly store: ModelStore, private readonly headers: HeaderCache, private readonly internet: InternetModels,
+    private readonly options: ModelLibraryOptions,
+  ) {
     this.shardCache = new ShardCache(join(options.stateDirectory, 'shards'));
     this.digests = new DigestCache(join(options.stateDirectory, 'digests'));
     this.heldShards = this.shardCache.list();
   }
 
   models(): readonly HeldModel[] {
-    return this.store.list();
+    const stored = this.store.list();
+    const names = new Set(stored.map((model) => model.name));
+    const others = this.internet.list().filter((model) => this.store.get(model.digest) === null);
+    return [...stored, ...others.map((model) => {
+      const name = names.has(model.name) ? `${model.name}-${model.digest.slice(0, 8)}` : model.name;
+      names.add(name);
+      return { ...model, name };
+    })];
   }
 
   shards(): readonly HeldShard[] {
     return this.heldShards;
   }
 
-  async resolve(reference: string): Promise<HeldModel | null> {
-    return this.store.resolve(reference);
+  async resolve(reference: string, signal: AbortSignal = new AbortController().signal): Promise<HeldModel | null> {
+    if (!isInternetReference(reference)) return await this.store.resolve(reference) ?? findModel(reference, this.models());
+    const { digest } = await this.once(`reference ${reference}`, () => this.internet.resolve(reference, signal));
+    return this.models().find((model) => model.digest === digest) ?? null;
   }
 
   /** Looks for models and shards again. */
@@ -111,7 +131,7 @@ export class DiskModelLibrary implements ModelLibrary {
     if (stored !== null && isWhole(spec, model.layers)) return { stageFile: stored.path, embedding: null, bytes: stored.held.sizeBytes };
     const layout = planStageFile(header, spec, { copyEmbedding: stored === null });
     const target = this.shardCache.pathOf(model.digest, spec);
-    const source = stored !== null ? modelTensorSource(stored.header, this.digests) : await this.fetchingSource(header, remote, request.signal);
+    const source = stored !== null ? modelTensorSource(stored.header, this.digests) : await this.fetchingSource(header, remote, request);
     await this.once(target, () => writeStageFile(layout, source, target, {
       signal: request.signal, onProgress: ({ doneBytes, totalBytes }) => request.onProgress(totalBytes === 0 ? 1 : doneBytes / totalBytes),
     }));
@@ -138,9 +158,18 @@ export class DiskModelLibrary implements ModelLibrary {
     return { sizeBytes, digest: await source.digest(tensorName), read: (offset) => source.read(tensorName, offset) };
   }
 
-  private async fetchingSource(header: GgufHeader, remote: RemoteWeights, signal: AbortSignal): Promise<TensorSource> {
+  private async fetchingSource(header: GgufHeader, remote: RemoteWeights, request: StageFilesRequest): Promise<TensorSource> {
     const local = new PlacedTensorSource(await this.shardCache.places(header), this.digests);
-    return new FetchingTensorSource(header, local, remote, signal);
+    const { source } = request.model;
+    const { internet } = this;
+    const read = async function* read(name: string, offset: number): AsyncGenerator<Uint8Array> {
+      if (source === undefined) return;
+      for await (const chunk of internet.tensor(source, header, name, offset, request.signal)) {
+        request.onInternetBytes?.(chunk.length);
+        yield chunk;
+      }
+    };
+    return new FetchingTensorSource(header, local, remote, request.signal, { head: request.head, internet: source === undefined ? null : { read } });
   }
 
   /** From a model or a cached header; null when this node knows nothing of it. */
@@ -165,7 +194,7 @@ export class DiskModelLibrary implements ModelLibrary {
   }
 
   private async fetchHeader(model: HeldModel, remote: RemoteWeights, signal: AbortSignal): Promise<GgufHeader> {
-    const sent = await remote.header(model.digest, signal);
+    const sent = await this.sentHeader(model, remote, signal);
     const header = checkedHeader(sent, model.digest);
     if (header.identity.sizeBytes !== model.sizeBytes) {
       throw new RingError('digest_mismatch', `a node says that model ${model.name} has ${header.identity.sizeBytes} bytes, the plan says ${model.sizeBytes}`, { model: model.name });
@@ -173,6 +202,16 @@ export class DiskModelLibrary implements ModelLibrary {
     await this.headers.store(model.digest, sent);
     remember(this.parsed, model.digest, header);
     return header;
+  }
+
+  /** From a peer; from the internet when no peer has it any more. */
+  private async sentHeader(model: HeldModel, remote: RemoteWeights, signal: AbortSignal): Promise<WeightsHeader> {
+    try {
+      return await remote.header(model.digest, signal);
+    } catch (error) {
+      if (model.source === undefined || signal.aborted) throw error;
+      return (await this.internet.readHeader(model.source, signal)).sent;
+    }
   }
 
   /** One writer per target; a second request waits for the first and then looks again. */

@@ -1,45 +1,84 @@
 /**
  * Tensors of a model as a source for the stage writer: from this node's own shards where they have them, else from peers,
- * asking again (and so maybe another peer) when one breaks off in the middle. It must not know libp2p or stages.
+ * else from the internet; asking again (and so maybe another peer) when one breaks off in the middle.
+ *
+ * No two nodes read a tensor from the internet: each layer belongs to one stage. Tensors that several stages have (the
+ * embedding of a tied model, rope factors) are read by the head's node, first of all; the others ask it until it has them.
+ * A tensor's digest is known as soon as one node has it; whoever comes later verifies. It must not know libp2p or stages.
  */
 import { errorMessageOf, RingError } from '../core/errors.js';
 import type { RemoteWeights, TensorContent } from '../ports.js';
 import type { GgufHeader } from './gguf-reader.js';
+import { layerOfTensor } from './model-facts.js';
 import type { TensorSource } from './stage-writer.js';
 import type { SizedTensorSource } from './tensor-source.js';
 
 /** Attempts per tensor that bring no byte, before giving up. */
 const MAX_FRUITLESS_ATTEMPTS = 3;
+/** How often the head's node is asked for a tensor that it is to bring. */
+const ASK_AGAIN_MS = 300;
+/** How long the head's node may take for one; then it is read from the internet after all. */
+const SHARED_PATIENCE_MS = 10 * 60_000;
+
+/** The model on the internet. */
+export interface InternetTensors {
+  read(tensorName: string, offset: number): AsyncIterable<Uint8Array>;
+}
+
+export interface FetchingOptions {
+  /** Is the stage the head? */
+  readonly head: boolean;
+  /** Null = peers only. */
+  readonly internet: InternetTensors | null;
+}
+
+/** Where the next bytes of a tensor come from. `digest` null = nobody has it yet. */
+interface Found {
+  readonly name: string;
+  readonly digest: string | null;
+  read(offset: number): AsyncIterable<Uint8Array>;
+}
+
+/** True for tensors that more than one stage may have. The output matrix and norms are the tail's alone. */
+export function isShared(tensorName: string): boolean {
+  return layerOfTensor(tensorName) === null && !tensorName.startsWith('output');
+}
 
 export class FetchingTensorSource implements TensorSource {
   /** What the last digest was asked for: its content is read next. */
-  private current: { readonly name: string; readonly content: TensorContent } | null = null;
+  private current: Found | null = null;
 
   constructor(
     private readonly header: GgufHeader, private readonly local: SizedTensorSource, private readonly remote: RemoteWeights,
-    private readonly signal: AbortSignal,
+    private readonly signal: AbortSignal, private readonly options: FetchingOptions = { head: false, internet: null },
   ) {}
 
-  async digest(name: string): Promise<string> {
-    if (this.local.sizeOf(name) !== null) return this.local.digest(name);
-    return (await this.ask(name)).digest;
+  /** Others wait for what the head brings, and it would only hold up the rest of the other stages. */
+  order(name: string): number {
+    if (this.options.internet === null) return 0;
+    return isShared(name) === this.options.head ? 0 : 1;
+  }
+
+  async digest(name: string): Promise<string | null> {
+    this.current = this.localContent(name);
+    if (this.current !== null) return this.local.digest(name);
+    this.current = await this.find(name);
+    return this.current.digest;
   }
 
   async *read(name: string, offset: number): AsyncGenerator<Uint8Array> {
-    if (this.local.sizeOf(name) !== null) {
-      yield* this.local.read(name, offset);
-      return;
-    }
-    const first = this.current?.name === name ? this.current.content : await this.ask(name);
-    const size = first.sizeBytes;
-    let content: TensorContent | null = first;
+    const size = this.header.byName.get(name)?.sizeBytes ?? 0;
+    let content: Found | null = this.current?.name === name ? this.current : this.localContent(name);
+    let digest: string | null = content?.digest ?? null;
     let done = offset;
     let fruitless = 0;
     while (done < size) {
       const before = done;
       let failure: unknown = null;
       try {
-        content ??= await this.askAgain(name, first.digest);
+        content ??= await this.find(name);
+        if (content.digest !== null && digest !== null && content.digest !== digest) throw new RingError('digest_mismatch', `two nodes disagree about tensor ${name}`, { tensor: name });
+        digest ??= content.digest;
         for await (const chunk of content.read(done)) {
           done += chunk.length;
           yield chunk;
@@ -56,19 +95,35 @@ export class FetchingTensorSource implements TensorSource {
     }
   }
 
-  private async ask(name: string): Promise<TensorContent> {
+  private localContent(name: string): Found | null {
+    return this.local.sizeOf(name) === null ? null : { name, digest: null, read: (offset) => this.local.read(name, offset) };
+  }
+
+  /** The nearest that has it. */
+  private async find(name: string): Promise<Found> {
+    const { internet, head } = this.options;
+    const deadline = Date.now() + SHARED_PATIENCE_MS;
+    for (;;) {
+      try {
+        return await this.ask(name);
+      } catch (error) {
+        if (internet === null || this.signal.aborted) throw error;
+      }
+      if (head || !isShared(name) || Date.now() > deadline) return { name, digest: null, read: (offset) => internet.read(name, offset) };
+      await pause(ASK_AGAIN_MS);
+    }
+  }
+
+  private async ask(name: string): Promise<Found> {
     const expected = this.header.byName.get(name);
-    const content = await this.remote.tensor(this.header.identity.digest, name, this.signal);
+    const content: TensorContent = await this.remote.tensor(this.header.identity.digest, name, this.signal);
     if (expected === undefined || content.sizeBytes !== expected.sizeBytes) {
       throw new RingError('digest_mismatch', `a node offers tensor ${name} with ${content.sizeBytes} bytes, the model says ${expected?.sizeBytes ?? 'that there is none'}`, { tensor: name });
     }
-    this.current = { name, content };
-    return content;
+    return { name, digest: content.digest, read: (offset) => content.read(offset) };
   }
+}
 
-  private async askAgain(name: string, digest: string): Promise<TensorContent> {
-    const content = await this.ask(name);
-    if (content.digest !== digest) throw new RingError('digest_mismatch', `two nodes disagree about tensor ${name}`, { tensor: name });
-    return content;
-  }
+async function pause(delayMs: number): Promise<void> {
+  await new Promise<void>((resolve) => setTimeout(resolve, delayMs));
 }

@@ -11,13 +11,19 @@ import type { GgufHeader } from './gguf-reader.js';
 import { isDigest } from './header-cache.js';
 import type { StageFileLayout, StageSpec } from './stage-file.js';
 import { planStageFile } from './stage-file.js';
-import { embeddingFileOf, isStageComplete } from './stage-writer.js';
+import { StageJournal } from './stage-journal.js';
+import { EMBEDDING_KEY, embeddingFileOf, isStageComplete, journalOf, partialOf } from './stage-writer.js';
 import type { TensorPlace } from './tensor-source.js';
 
 const SHARD_FILE = /^(\d{1,4})-(\d{1,4})(-head)?(-tail)?\.gguf$/;
+const JOURNAL_SUFFIX = '.journal';
 const MAX_SHARDS_LISTED = 1000;
+const MAX_PLANNED = 64;
 
 export class ShardCache {
+  /** Layouts by path, so that a peer's every question does not plan the file anew. */
+  private readonly layouts = new Map<string, StageFileLayout | null>();
+
   constructor(private readonly directory: string) {}
 
   pathOf(digest: string, spec: StageSpec): string {
@@ -30,11 +36,8 @@ export class ShardCache {
     const shards: HeldShard[] = [];
     for (const digest of names(this.directory).filter(isDigest).sort()) {
       for (const name of names(join(this.directory, digest)).sort()) {
-        const match = SHARD_FILE.exec(name);
-        if (match === null || shards.length >= MAX_SHARDS_LISTED) continue;
-        shards.push({
-          modelDigest: digest, range: { start: Number(match[1]), end: Number(match[2]) }, head: match[3] !== undefined, tail: match[4] !== undefined,
-        });
+        const spec = specOf(name);
+        if (spec !== null && shards.length < MAX_SHARDS_LISTED) shards.push({ modelDigest: digest, ...spec });
       }
     }
     return shards;
@@ -46,7 +49,7 @@ export class ShardCache {
     for (const shard of this.list().filter((entry) => entry.modelDigest === header.identity.digest)) {
       const path = this.pathOf(shard.modelDigest, shard);
       for (const copyEmbedding of [true, false]) {
-        const layout = planned(header, shard, copyEmbedding);
+        const layout = this.layout(header, shard, copyEmbedding);
         if (layout !== null && await isStageComplete(layout, path)) {
           found.push({ spec: shard, path, layout });
           break;
@@ -56,9 +59,9 @@ export class ShardCache {
     return found;
   }
 
-  /** Every tensor of the model that some shard here holds, under its name in the model. */
+  /** Every tensor of the model that some shard here holds, also a half-written one, under its name in the model. */
   async places(header: GgufHeader): Promise<Map<string, TensorPlace>> {
-    const places = new Map<string, TensorPlace>();
+    const places = await this.unfinishedPlaces(header);
     for (const { path, layout } of await this.usable(header)) {
       for (const tensor of layout.tensors) places.set(tensor.sourceTensor, { path, offset: tensor.targetOffset, sizeBytes: tensor.sizeBytes });
       const rows = layout.embedding;
@@ -66,6 +69,44 @@ export class ShardCache {
     }
     return places;
   }
+
+  /** Tensors that are whole in files that are not. */
+  private async unfinishedPlaces(header: GgufHeader): Promise<Map<string, TensorPlace>> {
+    const places = new Map<string, TensorPlace>();
+    const digest = header.identity.digest;
+    for (const name of names(join(this.directory, digest)).filter((file) => file.endsWith(JOURNAL_SUFFIX)).slice(0, MAX_SHARDS_LISTED)) {
+      const spec = specOf(name.slice(0, -JOURNAL_SUFFIX.length));
+      const layout = spec === null ? null : this.layout(header, spec, true);
+      if (spec === null || layout === null) continue;
+      const target = this.pathOf(digest, spec);
+      const finished = await StageJournal.finished(journalOf(target), layout.fingerprint);
+      if (finished === null) continue;
+      for (const tensor of layout.tensors) {
+        const sha256 = finished.get(tensor.targetName);
+        if (sha256 !== undefined) places.set(tensor.sourceTensor, { path: partialOf(target), offset: tensor.targetOffset, sizeBytes: tensor.sizeBytes, digest: sha256 });
+      }
+      const rows = finished.get(EMBEDDING_KEY);
+      if (layout.embedding !== null && rows !== undefined) {
+        places.set(layout.embedding.sourceTensor, { path: partialOf(embeddingFileOf(target)), offset: 0, sizeBytes: layout.embedding.sizeBytes, digest: rows });
+      }
+    }
+    return places;
+  }
+
+  private layout(header: GgufHeader, spec: StageSpec, copyEmbedding: boolean): StageFileLayout | null {
+    const key = `${this.pathOf(header.identity.digest, spec)} ${copyEmbedding}`;
+    const known = this.layouts.get(key);
+    if (known !== undefined) return known;
+    const layout = planned(header, spec, copyEmbedding);
+    if (this.layouts.size >= MAX_PLANNED) this.layouts.clear();
+    this.layouts.set(key, layout);
+    return layout;
+  }
+}
+
+function specOf(fileName: string): StageSpec | null {
+  const match = SHARD_FILE.exec(fileName);
+  return match === null ? null : { range: { start: Number(match[1]), end: Number(match[2]) }, head: match[3] !== undefined, tail: match[4] !== undefined };
 }
 
 function planned(header: GgufHeader, spec: StageSpec, copyEmbedding: boolean): StageFileLayout | null {

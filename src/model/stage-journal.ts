@@ -38,6 +38,13 @@ export class StageJournal {
     return journal;
   }
 
+  /** Finished tensors and their digests of a journal that somebody else writes; null when there is none of this layout. */
+  static async finished(path: string, fingerprint: string): Promise<ReadonlyMap<string, string> | null> {
+    const [first, ...entries] = await readEntries(path);
+    if (first?.kind !== 'layout' || first.fingerprint !== fingerprint) return null;
+    return new Map(entries.flatMap((entry): [string, string][] => (entry.kind === 'done' ? [[entry.key, entry.digest]] : [])));
+  }
+
   /** SHA-256 of a finished tensor, or null. */
   digestOf(key: string): string | null {
     return this.digests.get(key) ?? null;

@@ -26,8 +26,10 @@ const CHECKPOINT_BYTES = 64 * 1024 * 1024;
 export interface TensorSource {
   /** The tensor's bytes from `offset` to its end, in chunks. */
   read(tensorName: string, offset: number): AsyncIterable<Uint8Array>;
-  /** SHA-256 of the whole tensor, hex. */
-  digest(tensorName: string): Promise<string>;
+  /** SHA-256 of the whole tensor, hex. Null = nobody has it yet: whoever writes it first finds it out. */
+  digest(tensorName: string): Promise<string | null>;
+  /** Tensors of a lower number are written first. Absent = in the order of the file. */
+  order?(tensorName: string): number;
 }
 
 export interface StageProgress {
@@ -53,6 +55,18 @@ interface Item {
   readonly handle: FileHandle;
   readonly offset: number;
   readonly sizeBytes: number;
+}
+
+/** Key of the embedding rows in the journal. */
+export const EMBEDDING_KEY = 'embedding rows';
+
+export function journalOf(target: string): string {
+  return `${target}.journal`;
+}
+
+/** What a file is called until it is whole. */
+export function partialOf(file: string): string {
+  return `${file}.partial`;
 }
 
 export function embeddingFileOf(target: string): string {
@@ -129,13 +143,13 @@ class StageWriter {
     private readonly layout: StageFileLayout, private readonly source: TensorSource, private readonly target: string,
     private readonly options: WriteOptions, private readonly totalBytes: number,
   ) {
-    this.partial = `${target}.partial`;
-    this.embeddingPartial = `${embeddingFileOf(target)}.partial`;
+    this.partial = partialOf(target);
+    this.embeddingPartial = partialOf(embeddingFileOf(target));
   }
 
   async run(): Promise<WriteResult> {
     await mkdir(dirname(this.target), { recursive: true });
-    const journal = await StageJournal.open(`${this.target}.journal`, this.layout.fingerprint);
+    const journal = await StageJournal.open(journalOf(this.target), this.layout.fingerprint);
     const opened: FileHandle[] = [];
     try {
       if (journal.isNew) await this.removePartials();
@@ -149,9 +163,10 @@ class StageWriter {
       if (embedding !== null) {
         const rows = await this.openPartial(this.embeddingPartial, embedding.sizeBytes);
         opened.push(rows);
-        items.push({ key: 'embedding rows', sourceTensor: embedding.sourceTensor, handle: rows, offset: 0, sizeBytes: embedding.sizeBytes });
+        items.push({ key: EMBEDDING_KEY, sourceTensor: embedding.sourceTensor, handle: rows, offset: 0, sizeBytes: embedding.sizeBytes });
       }
-      for (const item of items) await this.writeItem(item, journal);
+      const order = (item: Item): number => this.source.order?.(item.sourceTensor) ?? 0;
+      for (const item of items.toSorted((a, b) => order(a) - order(b))) await this.writeItem(item, journal);
       for (const handle of opened) await handle.sync();
     } finally {
       for (const handle of opened) await handle.close();
@@ -177,7 +192,8 @@ class StageWriter {
   private async writeItem(item: Item, journal: StageJournal): Promise<void> {
     this.throwIfCancelled();
     const expected = await this.source.digest(item.sourceTensor);
-    if (journal.digestOf(item.key) === expected) {
+    const finished = journal.digestOf(item.key);
+    if (finished !== null && (finished === expected || expected === null)) {
       this.advance(item.sizeBytes);
       return;
     }
@@ -186,14 +202,14 @@ class StageWriter {
     this.advance(resumed);
     await this.copy(item, resumed, hash, journal);
     const actual = hash.digest('hex');
-    if (actual !== expected) {
+    if (expected !== null && actual !== expected) {
       await journal.checkpoint(item.key, 0);
       throw new RingError('digest_mismatch', `tensor ${item.sourceTensor} for ${this.target} arrived damaged: its SHA-256 is ${actual}, expected ${expected}. It will be fetched again`, {
         tensor: item.sourceTensor, expected, actual,
       });
     }
     await item.handle.datasync();
-    await journal.finish(item.key, expected);
+    await journal.finish(item.key, actual);
   }
 
   /** Feeds what an earlier run left on disk into the hash; returns how much that is. */
@@ -241,7 +257,7 @@ class StageWriter {
     await syncDirectory(dirname(this.target));
     await rename(this.partial, this.target);
     await syncDirectory(dirname(this.target));
-    await rm(`${this.target}.journal`, { force: true });
+    await rm(journalOf(this.target), { force: true });
   }
 
   private advance(bytes: number): void {

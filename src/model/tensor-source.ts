@@ -16,10 +16,13 @@ export interface TensorPlace {
   readonly path: string;
   readonly offset: number;
   readonly sizeBytes: number;
+  /** SHA-256, where it is noted already (a file that is still being written). */
+  readonly digest?: string;
 }
 
-/** A source whose tensors' sizes are known. */
+/** A source whose tensors' sizes and digests are known. */
 export interface SizedTensorSource extends TensorSource {
+  digest(tensorName: string): Promise<string>;
   /** Null when it does not have the tensor. */
   sizeOf(tensorName: string): number | null;
 }
@@ -148,7 +151,8 @@ export class PlacedTensorSource implements SizedTensorSource {
   }
 
   async digest(tensorName: string): Promise<string> {
-    return this.digests.digest(this.placeOf(tensorName));
+    const place = this.placeOf(tensorName);
+    return place.digest ?? this.digests.digest(place);
   }
 }
 

@@ -3,7 +3,7 @@
  *
  * A record is data that its owner published; whether it is believed is membership's decision. Throws `bad_frame`.
  */
-import type { Capabilities, Device, HeldModel, HeldShard, LinkFigures, NodeRecord } from '../core/types.js';
+import type { Capabilities, Device, HeldModel, HeldShard, LinkFigures, ModelSource, NodeRecord } from '../core/types.js';
 import {
   BACKENDS, badField, decodeBytes, DEVICE_KINDS, digestBytes, fitText, readDigest, readList, readName, readOneOf, readOptionalPositive,
   readOptionalUnsigned, readRequired, readText, readUnsigned,
@@ -16,6 +16,8 @@ const MAX_HELD_SHARDS = 4096;
 export const MAX_ADDRESSES = 32;
 const MAX_LAYERS = 65_536;
 export const MAX_LINKS = 64;
+const MAX_SOURCE_FILES = 1024;
+const MAX_LOCATION_CHARACTERS = 2_048;
 const MAX_HINTS = 16;
 const MAX_HINT_CHARACTERS = 1_024;
 
@@ -182,6 +184,7 @@ export function toHeldModelMessage(model: HeldModel): ringagent.gossip.HeldModel
     name: model.name,
     architecture: model.architecture,
     layers: model.layers,
+    ...(model.source === undefined ? {} : { source: { ...model.source, files: model.source.files.map((file) => ({ ...file })) } }),
   };
 }
 
@@ -192,6 +195,18 @@ export function fromHeldModelMessage(message: ringagent.gossip.HeldModel.$Proper
     name: readName(message.name, 'model.name'),
     architecture: readText(message.architecture, 'model.architecture'),
     layers: readUnsigned(message.layers, 'model.layers', MAX_LAYERS),
+    ...(message.source === null || message.source === undefined ? {} : { source: fromSourceMessage(message.source) }),
+  };
+}
+
+function fromSourceMessage(message: ringagent.gossip.ModelSource.$Properties): ModelSource {
+  return {
+    repository: readText(message.repository, 'source.repository'),
+    revision: readText(message.revision, 'source.revision'),
+    files: readList(message.files, 'source.files', MAX_SOURCE_FILES, (file) => ({
+      location: readText(file.location, 'source.location', MAX_LOCATION_CHARACTERS),
+      sizeBytes: readUnsigned(file.sizeBytes, 'source.size_bytes'),
+    })),
   };
 }
 
