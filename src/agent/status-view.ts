@@ -35,7 +35,7 @@ export function instanceView(instance: Instance, sources: ViewSources): Instance
   const figures = plan === null ? null : sources.headFigures(plan.planId);
   return {
     instanceId: instance.instanceId,
-    model: plan?.model.name ?? instance.request.model,
+    model: plan?.model.name ?? nameOf(instance.request.model, sources.cluster),
     modelDigest: plan?.model.digest ?? '',
     state: instance.state,
     reason: instance.reason,
@@ -68,6 +68,15 @@ function stageView(plan: Plan, stage: StagePlan, sources: ViewSources): StageVie
     residentBytes: status?.residentBytes ?? 0,
     fetchedBytes: status?.fetchedBytes ?? 0,
   };
+}
+
+/** Requests name a model by digest; people know it by the name that its holder gives it. */
+function nameOf(reference: string, cluster: ClusterNode): string {
+  for (const record of cluster.records()) {
+    const held = record.capabilities.models.find((model) => model.digest === reference);
+    if (held !== undefined) return held.name;
+  }
+  return reference;
 }
 
 function hostnameOf(nodeId: NodeId, cluster: ClusterNode): string {
