@@ -2,6 +2,8 @@
  * A ring of two machines with different devices: one computes on its cpu, one on a (software) Vulkan device. The plan
  * gives each its backend, the answer is that of the cpu alone, and a device that vanishes costs a plan, not the request.
  */
+import { copyFileSync, existsSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import type { ClusterStatus, InstanceView } from '../../src/agent/service.js';
 import { AgentProcess, runAgentCommand, temporaryDirectory } from '../support/agent-process.js';
@@ -11,6 +13,7 @@ import type { Lan } from './harness.js';
 const available = lanAvailable();
 /** ggml takes a software Vulkan device only when it is named. */
 const SOFTWARE_VULKAN = { GGML_VK_VISIBLE_DEVICES: '0' };
+const SOFTWARE_DRIVER = '/usr/share/vulkan/icd.d/lvp_icd.x86_64.json';
 const PATIENT_MS = 30_000;
 const LOAD_MS = 90_000;
 const PROMPT = 'And God said, Let there be';
@@ -75,7 +78,28 @@ describe.skipIf(!available.ok)(`a ring of two backends${available.ok ? '' : ` (s
     const shown = await runAgentCommand(['status', '--state-dir', agent.stateDir], { host: lan.host(2) });
     expect(shown.stdout).toMatch(/spills \d+ of \d+ layers to host memory/);
   });
+
+  it('A5: a backend that vanished after the start is a typed error and another plan, and the request is served', async () => {
+    const driver = driverCopy();
+    if (driver === null) throw new Error(`no software Vulkan driver at ${SOFTWARE_DRIVER}: apt install mesa-vulkan-drivers`);
+    const agent = await start(2, [], { ...SOFTWARE_VULKAN, VK_ICD_FILENAMES: driver });
+    const before = await nodesHere(agent, 1);
+    expect(before.nodes[0]?.capabilities?.backends).toEqual(['vulkan', 'cpu']);
+    rmSync(driver);
+    expect(await complete(agent)).toEqual(alone);
+    expect(agent.output()).toMatch(/"code":"backend_missing".*backend vulkan was asked for/);
+    const after = await agent.statusWhen((status) => status.nodes[0]?.capabilities?.backends.length === 1, { timeoutMs: PATIENT_MS, what: 'the backend gone from the record' });
+    expect(after.instances.map((instance) => instance.stages.map((stage) => stage.backend))).toEqual([['cpu']]);
+  });
 });
+
+/** The installed software driver's description, as a copy that a test can take away; null where there is none. */
+function driverCopy(): string | null {
+  if (!existsSync(SOFTWARE_DRIVER)) return null;
+  const copy = join(temporaryDirectory('driver'), 'driver.json');
+  copyFileSync(SOFTWARE_DRIVER, copy);
+  return copy;
+}
 
 async function nodesHere(agent: AgentProcess, nodes: number): Promise<ClusterStatus> {
   return agent.statusWhen((status) => status.coordinator !== null && status.nodes.filter((node) => node.state === 'alive').length === nodes, {
