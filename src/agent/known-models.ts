@@ -11,8 +11,10 @@ export function heldModels(records: readonly NodeRecord[], desired: DesiredState
   for (const record of records) {
     for (const model of record.capabilities.models) {
       const view = views.get(model.digest);
-      if (view === undefined) views.set(model.digest, { model, heldBy: [record.nodeId] });
-      else view.heldBy.push(record.nodeId);
+      // A node that knows the model's place on the internet does not hold it.
+      const heldBy = model.source === undefined ? [record.nodeId] : [];
+      if (view === undefined) views.set(model.digest, { model, heldBy });
+      else view.heldBy.push(...heldBy);
     }
   }
   return [...views.values()]

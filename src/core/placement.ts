@@ -182,7 +182,10 @@ function planOf(
 }
 
 function heldModelOf(shape: ModelShape): Plan['model'] {
-  return { ...shape.identity, name: shape.name, architecture: shape.architecture, layers: shape.layers };
+  return {
+    ...shape.identity, name: shape.name, architecture: shape.architecture, layers: shape.layers,
+    ...(shape.source === undefined ? {} : { source: shape.source }),
+  };
 }
 
 function spillNotes({ nodeId, range, predictedBytes, spill }: StagePlan): readonly PlanNote[] {

@@ -379,4 +379,6 @@ export interface ModelShape {
   /** Non-null when the engine cannot run the model at all. */
   readonly unsupportedReason: string | null;
   readonly supportedBackends: readonly Backend[];
+  /** Where the files are when no node needs to have them. Absent = on a node's disk. */
+  readonly source?: ModelSource;
 }

@@ -91,6 +91,13 @@ export class InternetModels {
     return heldModel(record);
   }
 
+  /** What another node found: this one goes on without it. */
+  async remember(model: HeldModel): Promise<void> {
+    if (model.source === undefined || this.records.has(model.digest) || this.records.size >= MAX_RECORDS) return;
+    const { source, ...known } = model;
+    await this.save({ ...known, source: { ...source, files: [...source.files] }, fileDigests: [], references: [] });
+  }
+
   /** Forgets where a model is; what was fetched of it stays. */
   async forget(digest: string): Promise<void> {
     this.records.delete(digest);

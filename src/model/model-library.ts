@@ -101,7 +101,8 @@ export class DiskModelLibrary implements ModelLibrary {
   }
 
   async shape(model: HeldModel, remote: RemoteWeights, signal: AbortSignal): Promise<ModelShape> {
-    return modelShape(await this.headerOf(model, remote, signal), model.name);
+    const shape = modelShape(await this.headerOf(model, remote, signal), model.name);
+    return model.source === undefined ? shape : { ...shape, source: model.source };
   }
 
   async vocabularyFile(model: HeldModel, remote: RemoteWeights, signal: AbortSignal): Promise<string> {
@@ -129,6 +130,7 @@ export class DiskModelLibrary implements ModelLibrary {
     const spec: StageSpec = { range, head, tail };
     const stored = this.store.get(model.digest);
     if (stored !== null && isWhole(spec, model.layers)) return { stageFile: stored.path, embedding: null, bytes: stored.held.sizeBytes };
+    if (stored === null && model.source !== undefined) await this.internet.remember(model);
     const layout = planStageFile(header, spec, { copyEmbedding: stored === null });
     const target = this.shardCache.pathOf(model.digest, spec);
     const source = stored !== null ? modelTensorSource(stored.header, this.digests) : await this.fetchingSource(header, remote, request);

@@ -23,6 +23,7 @@ export class HubServer {
   readonly given = new Map<string, Uint8Array>();
   readonly authorizations: (string | undefined)[] = [];
   requests = 0;
+  private sum = 0;
   /** Asked for by every request; null = open. */
   token: string | null = null;
   /** Told instead of the real size. */
@@ -63,13 +64,12 @@ export class HubServer {
   }
 
   bytesGiven(): number {
-    let sum = 0;
-    for (const counts of this.given.values()) for (const count of counts) sum += count;
-    return sum;
+    return this.sum;
   }
 
   forgetCounts(): void {
     for (const counts of this.given.values()) counts.fill(0);
+    this.sum = 0;
   }
 
   async stop(): Promise<void> {
@@ -146,6 +146,7 @@ export class HubServer {
       const part = bytes.subarray(at, Math.min(at + step, limit));
       const counts = this.given.get(name);
       if (counts !== undefined) for (let index = at; index < at + part.length; index++) counts[index] = (counts[index] ?? 0) + 1;
+      this.sum += part.length;
       response.write(part);
       if (this.chunkDelayMs > 0) await new Promise((resolve) => setTimeout(resolve, this.chunkDelayMs));
     }

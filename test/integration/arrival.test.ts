@@ -1,0 +1,127 @@
+/**
+ * A model that no machine has arrives by its reference: from a hub on this machine, each byte once, to the nodes whose
+ * layers it belongs to; and a process that is killed in the middle goes on where it was.
+ */
+import { readFileSync } from 'node:fs';
+import { spawn } from 'node:child_process';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { readGgufHeader } from '../../src/model/gguf-reader.js';
+import type { GgufHeader } from '../../src/model/gguf-reader.js';
+import { AgentProcess, runAgentCommand, temporaryDirectory } from '../support/agent-process.js';
+import { HubServer } from '../support/hub-server.js';
+import { writeRenamedBuiltInModel } from '../support/model-copy.js';
+import { waitUntil } from '../support/processes.js';
+
+const REPOSITORY = 'tiny/Scripture-GGUF';
+const FILE = 'scripture-Q8_0.gguf';
+const REFERENCE = `hf:${REPOSITORY}:Q8_0`;
+const AGENTS = 3;
+const AGREE_MS = 20_000;
+const LOAD_MS = 60_000;
+const KILLS = 4;
+const LIBRARY = fileURLToPath(new URL('../../dist/src/model/model-library.js', import.meta.url));
+
+/** Fetches the whole model as one stage, as a node alone would. */
+const FETCH = `
+  const [, library, stateDirectory, endpoint, reference] = process.argv;
+  const { openModelLibrary } = await import(library);
+  const models = await openModelLibrary({ stateDirectory, modelPaths: [], builtIn: false, log: null, hub: { endpoint, token: null, stallMs: 5000, backoffMs: 20 } });
+  const model = await models.resolve(reference);
+  const nobody = () => Promise.reject(new Error('no peer'));
+  const files = await models.stageFiles(
+    { model, range: { start: 0, end: model.layers }, head: true, tail: true, signal: new AbortController().signal, onProgress: () => {} },
+    { header: nobody, tensor: nobody });
+  console.log(files.stageFile);
+`;
+
+let hub: HubServer;
+let whole: GgufHeader;
+let bytes: Uint8Array;
+
+beforeAll(async () => {
+  const path = join(temporaryDirectory('arrival'), FILE);
+  writeRenamedBuiltInModel(path);
+  whole = await readGgufHeader(path);
+  bytes = readFileSync(path);
+  hub = await HubServer.start();
+  hub.add(REPOSITORY, FILE, bytes);
+});
+afterAll(() => hub.stop());
+
+describe('a model on the hub', () => {
+  let agents: AgentProcess[] = [];
+  afterAll(async () => {
+    await Promise.all(agents.map((agent) => agent.kill9()));
+  });
+
+  it('arrives on three agents, every tensor once, and answers', async () => {
+    const args = ['--cluster', `arrival-${process.pid}`, '--threads', '1'];
+    agents = await Promise.all(Array.from({ length: AGENTS }, (_, index) => AgentProcess.start({ stateDir: temporaryDirectory(`arrival${index}`), args, env: { HF_ENDPOINT: hub.url } })));
+    const [first] = agents;
+    if (first === undefined) throw new Error('no agent');
+    await waitUntil(async () => (await Promise.all(agents.map((agent) => agent.status()))).every((status) => status.nodes.length === AGENTS && status.coordinator !== null), {
+      timeoutMs: AGREE_MS, what: 'three nodes see each other', detail: () => agents.map((agent) => agent.output()).join('\n'),
+    });
+    const planned = await runAgentCommand(['plan', REFERENCE, '--nodes', '3', '--json', '--state-dir', first.stateDir]);
+    expect(planned.code, planned.stderr).toBe(0);
+    expect(hub.bytesGiven()).toBeLessThan(bytes.length / 4);
+    hub.forgetCounts();
+
+    const loaded = await first.call({ path: '/v1/cluster/load', json: { model: REFERENCE, nodes: AGENTS, slots: 1, contextTokens: 128 }, timeoutMs: LOAD_MS });
+    expect(loaded.status, await loaded.text()).toBe(200);
+    for (const tensor of whole.tensors) {
+      expect(hub.mostGiven(`${REPOSITORY}/${FILE}`, tensor.offset, tensor.offset + tensor.sizeBytes), tensor.name).toBe(1);
+    }
+    const answer = await first.call({ path: '/v1/completions', json: { model: 'scripture-Q8_0', prompt: 'In the beginning', max_tokens: 12, temperature: 0 }, timeoutMs: LOAD_MS });
+    expect(textOf(await answer.json())).toMatch(/God|LORD|the/);
+  });
+});
+
+describe('a fetch that is killed again and again', () => {
+  it('never ends in a wrong byte and never begins anew', async () => {
+    const stateDir = temporaryDirectory('killed');
+    const chunkBytes = 64 * 1024;
+    Object.assign(hub, { chunkBytes, chunkDelayMs: 8 });
+    hub.forgetCounts();
+    const largest = Math.max(...whole.tensors.map((tensor) => tensor.sizeBytes));
+    let stageFile = '';
+    let kills = 0;
+    for (let round = 0; stageFile === ''; round++) {
+      const before = hub.bytesGiven();
+      const child = spawn(process.execPath, ['--input-type=module', '-e', FETCH, LIBRARY, stateDir, hub.url, REFERENCE], { stdio: ['ignore', 'pipe', 'inherit'] });
+      let output = '';
+      child.stdout.on('data', (data: Buffer) => { output += data.toString(); });
+      const ended = new Promise<number | null>((resolve) => child.once('exit', (code) => resolve(code)));
+      if (round < KILLS) {
+        // At another point of the transfer each time.
+        const enough = bytes.length / KILLS * (0.6 + (round % 3) * 0.25);
+        await waitUntil(async () => hub.bytesGiven() - before >= enough || child.exitCode !== null, { timeoutMs: 20_000, what: 'some bytes', pollMs: 5, detail: () => output });
+        child.kill('SIGKILL');
+        await ended;
+        kills += 1;
+      } else {
+        expect(await ended).toBe(0);
+        stageFile = output.trim();
+      }
+    }
+    const made = readFileSync(stageFile);
+    const header = await readGgufHeader(stageFile);
+    expect(header.tensors).toHaveLength(whole.tensors.length);
+    for (const tensor of header.tensors) {
+      const original = whole.byName.get(tensor.name);
+      expect(Buffer.compare(made.subarray(tensor.offset, tensor.offset + tensor.sizeBytes), bytes.subarray(original?.offset ?? 0, (original?.offset ?? 0) + tensor.sizeBytes)), tensor.name).toBe(0);
+    }
+    const { length } = bytes;
+    // A kill costs the tensor that was under way, and what the connection had in its buffers.
+    expect(hub.bytesGiven()).toBeLessThanOrEqual(length + kills * (largest + 8 * chunkBytes));
+    expect(kills).toBe(KILLS);
+  });
+});
+
+function textOf(answer: unknown): string {
+  if (typeof answer !== 'object' || answer === null || !('choices' in answer) || !Array.isArray(answer.choices)) return '';
+  const [choice]: unknown[] = answer.choices;
+  return typeof choice === 'object' && choice !== null && 'text' in choice && typeof choice.text === 'string' ? choice.text : '';
+}
