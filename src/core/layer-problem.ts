@@ -5,6 +5,7 @@
  * Shared by core/layer-policies.ts and core/manual-layers.ts. It must not know contexts, slots or plan ids.
  */
 import type { NodeBudget } from './budget.js';
+import type { NodeSpeed } from './decode-speed.js';
 import type { ErrorCode } from './errors.js';
 import { layerCapacity } from './apportion.js';
 import { stageBytes, stagePositionOf, stageTotalBytes } from './memory-model.js';
@@ -20,6 +21,8 @@ export interface Candidate {
   /** Integer; its part of the layers is proportional. Budget bytes, or measured speed. */
   readonly weight: number;
   readonly pin: LayerRange | null;
+  /** Policy `auto` only, and only when somebody was measured. */
+  readonly speed?: NodeSpeed;
 }
 
 export interface LayerProblem {

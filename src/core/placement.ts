@@ -6,9 +6,11 @@
  */
 import { assignShardBackends } from './backends.js';
 import { nodeBudgets } from './budget.js';
+import { nodeSpeeds } from './decode-speed.js';
 import { assert } from './errors.js';
 import type { ErrorCode } from './errors.js';
 import { preferHeld } from './held-tiling.js';
+import { layFastest } from './fastest-ring.js';
 import { capacityOn, isEmpty } from './layer-problem.js';
 import type { Candidate, LayerProblem, LayerResult, Placed } from './layer-problem.js';
 import { layByWeight } from './layer-policies.js';
@@ -46,13 +48,21 @@ export function placeModel(input: PlacementInput, memory: MemoryModel = libllama
   const budgets = nodeBudgets(nodes, shape.supportedBackends, labels);
   if (budgets.kind === 'missing_device') return impossible('backend_missing', budgets.message, excluded);
   const speeds = speedWeights(nodes);
-  const candidates = budgets.budgets.map((budget, index): Candidate => ({
-    label: labels.get(budget.nodeId) ?? budget.nodeId,
-    budget,
-    weight: input.request.policy === 'throughput' ? speeds.weights[index] ?? 1 : budget.budgetBytes,
-    pin: nodes[index]?.settings?.layers ?? null,
-  }));
+  const decodeSpeeds = wantsFastest(input) ? nodeSpeeds(nodes, budgets.budgets, shape) : null;
+  const candidates = budgets.budgets.map((budget, index): Candidate => {
+    const speed = decodeSpeeds?.[index];
+    return {
+      label: labels.get(budget.nodeId) ?? budget.nodeId,
+      budget,
+      weight: input.request.policy === 'throughput' ? speeds.weights[index] ?? 1 : budget.budgetBytes,
+      pin: nodes[index]?.settings?.layers ?? null,
+      ...(speed === undefined ? {} : { speed }),
+    };
+  });
   const notes = [...excluded, ...budgets.notes, ...(input.request.policy === 'throughput' ? speeds.notes : [])];
+  if (wantsFastest(input) && decodeSpeeds === null && nodes.length > 1) {
+    notes.push({ nodeId: null, text: 'no speed was measured yet: layers are shared out by memory' });
+  }
   return placeCandidates(input, memory, candidates, notes);
 }
 
@@ -67,7 +77,8 @@ function placeCandidates(
     const problem: LayerProblem = {
       shape, table, candidates, refusedSizes, policy: request.policy, nodes: request.nodes, ordered: input.ordered,
     };
-    return { size, problem, result: request.policy === 'manual' ? layManually(problem) : layByWeight(problem) };
+    const fastest = wantsFastest(input) ? layFastest(problem) : null;
+    return { size, problem, result: fastest ?? (request.policy === 'manual' ? layManually(problem) : layByWeight(problem)) };
   };
   const ladder = contextLadder(input);
   const wanted = ladder[0];
@@ -95,6 +106,11 @@ function placeCandidates(
 
 function shardsByNode({ nodes, shape }: PlacementInput): ReadonlyMap<NodeId, readonly HeldShard[]> {
   return new Map(nodes.map(({ nodeId, capabilities }) => [nodeId, capabilities.shards.filter((shard) => shard.modelDigest === shape.identity.digest)] as const));
+}
+
+/** Where people left the choice of nodes to us; an order, pins or a number of nodes are theirs. */
+function wantsFastest({ request, ordered, nodes }: PlacementInput): boolean {
+  return request.policy === 'auto' && request.nodes === null && !ordered && nodes.every((node) => node.settings?.layers === undefined);
 }
 
 interface SizedResult {
