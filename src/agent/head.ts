@@ -5,6 +5,7 @@
 import { HeadScheduler } from '../core/batching.js';
 import type { BatchingCounters } from '../core/batching.js';
 import type { ControlMessage, GenerateMessage } from '../core/messages.js';
+import { StageLoad } from '../core/stage-load.js';
 import type { NodeId, Plan } from '../core/types.js';
 import type { Clock, Log } from '../ports.js';
 import { encodeActivation } from '../wire/activation-codec.js';
@@ -31,8 +32,15 @@ export interface HopFigures {
   readonly samples: number;
 }
 
+export interface HeadFigures extends BatchingCounters {
+  readonly hops: HopFigures;
+  /** Share of the last seconds that each stage's runner computed, 0..1, in rank order. */
+  readonly busyShares: readonly number[];
+}
+
 export class Head {
   private readonly scheduler: HeadScheduler;
+  private readonly load: StageLoad;
   private readonly sentAt = new Map<number, { readonly atMs: number; readonly alone: boolean }>();
   private overheadMicros = 0;
   private computeMicros = 0;
@@ -51,6 +59,7 @@ export class Head {
       stages: plan.stages.length,
       canRollBack: model.canRollBack,
     });
+    this.load = new StageLoad(plan.stages.length, ports.clock.now());
   }
 
   generate(from: NodeId, message: GenerateMessage): void {
@@ -84,7 +93,8 @@ export class Head {
   stepReturned(header: ActivationHeader): void {
     const nowMs = this.ports.clock.now();
     this.measure(header, nowMs);
-    for (const done of this.scheduler.complete(header.step, header.sampled, nowMs)) {
+    this.load.stepReturned(header.stageMicros, nowMs);
+    for (const done of this.scheduler.complete(header.step, header.sampled, header.computeMicros)) {
       this.ports.send(done.origin, { kind: 'finished', requestId: done.requestId, planId: this.plan.planId, reason: done.reason, tokens: done.tokens });
     }
     this.pump();
@@ -92,6 +102,11 @@ export class Head {
 
   counters(): BatchingCounters {
     return this.scheduler.counters();
+  }
+
+  /** Share of the last seconds that each stage's runner computed, in rank order. */
+  busyShares(): readonly number[] {
+    return this.load.busyShares(this.ports.clock.now());
   }
 
   hops(): HopFigures {
@@ -118,7 +133,7 @@ export class Head {
 
   private pump(): void {
     if (this.closed) return;
-    for (let step = this.scheduler.next(this.ports.clock.now()); step !== null; step = this.scheduler.next(this.ports.clock.now())) {
+    for (let step = this.scheduler.next(); step !== null; step = this.scheduler.next()) {
       const decode = step.slices.length > 0 && step.slices.every((slice) => slice.tokens === 1);
       this.sentAt.set(step.step, { atMs: this.ports.clock.now(), alone: decode && this.sentAt.size === 0 });
       this.ports.enter(encodeActivation({
@@ -131,6 +146,7 @@ export class Head {
         hiddenSize: 0,
         sampled: [],
         computeMicros: 0,
+        stageMicros: [],
       }));
     }
   }

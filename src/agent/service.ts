@@ -66,6 +66,8 @@ export interface StageView {
   readonly spill: Spill | null;
   readonly residentBytes: number;
   readonly fetchedBytes: number;
+  /** Share of the last seconds that its runner computed, 0..1. Known on the head's node only; null or absent elsewhere. */
+  readonly busyShare?: number | null;
 }
 
 export interface InstanceView {
@@ -83,6 +85,8 @@ export interface InstanceView {
   readonly activeSequences: number | null;
   readonly queuedSequences: number | null;
   readonly stepsInFlight: number | null;
+  /** Prompt tokens that were not computed because a slot held them already, since the plan began. Known on the head's node only. */
+  readonly reusedTokens?: number | null;
   /** Measured on decode steps that were alone in the ring: time per edge that no runner computed. */
   readonly hops: { readonly overheadMicros: number; readonly computeMicros: number; readonly samples: number } | null;
 }

@@ -10,7 +10,7 @@ import type { DesiredState, NodeId, StageStatus } from '../core/types.js';
 import type { FrameLink, RingEdge } from '../ports.js';
 import type { ActivationHeader } from '../wire/activation-codec.js';
 import { Head } from './head.js';
-import type { HopFigures } from './head.js';
+import type { HeadFigures } from './head.js';
 import { LocalStage } from './local-stage.js';
 import type { LocalStagePorts, LocalStageSettings } from './local-stage.js';
 
@@ -103,11 +103,10 @@ export class StageWorker {
   }
 
   /** Running and waiting sequences and hop figures of the plan, if its head is here. */
-  headFigures(planId: string): { readonly running: number; readonly queued: number; readonly inFlight: number; readonly hops: HopFigures } | null {
+  headFigures(planId: string): HeadFigures | null {
     const head = this.entries.get(planId)?.head;
     if (head === null || head === undefined) return null;
-    const { running, queued, inFlight } = head.counters();
-    return { running, queued, inFlight, hops: head.hops() };
+    return { ...head.counters(), hops: head.hops(), busyShares: head.busyShares() };
   }
 
   async stop(): Promise<void> {

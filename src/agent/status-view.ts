@@ -2,13 +2,13 @@
 import type { ClusterNode } from '../core/cluster.js';
 import type { Instance, NodeId, Plan, StagePlan, StageStatus } from '../core/types.js';
 import type { Network } from '../ports.js';
-import type { HopFigures } from './head.js';
+import type { HeadFigures } from './head.js';
 import type { ClusterStatus, InstanceView, NodeView, StageView } from './service.js';
 
 export interface ViewSources {
   readonly cluster: ClusterNode;
   readonly localStatuses: readonly StageStatus[];
-  headFigures(planId: string): { readonly running: number; readonly queued: number; readonly inFlight: number; readonly hops: HopFigures } | null;
+  headFigures(planId: string): HeadFigures | null;
 }
 
 export interface StatusSources extends ViewSources {
@@ -42,16 +42,17 @@ export function instanceView(instance: Instance, sources: ViewSources): Instance
     planId: plan?.planId ?? null,
     contextTokens: plan?.contextTokens ?? 0,
     slots: plan?.slots ?? 0,
-    stages: plan === null ? [] : plan.stages.map((stage) => stageView(plan, stage, sources)),
+    stages: plan === null ? [] : plan.stages.map((stage) => stageView(plan, stage, sources, figures?.busyShares[stage.rank] ?? null)),
     notes: plan?.explanation ?? [],
     activeSequences: figures?.running ?? null,
     queuedSequences: figures?.queued ?? null,
     stepsInFlight: figures?.inFlight ?? null,
+    reusedTokens: figures?.reusedTokens ?? null,
     hops: figures?.hops ?? null,
   };
 }
 
-function stageView(plan: Plan, stage: StagePlan, sources: ViewSources): StageView {
+function stageView(plan: Plan, stage: StagePlan, sources: ViewSources, busyShare: number | null): StageView {
   const matches = (status: StageStatus): boolean => status.planId === plan.planId && status.rank === stage.rank;
   const status = sources.localStatuses.find(matches) ?? sources.cluster.stageStatuses().get(stage.nodeId)?.find(matches);
   return {
@@ -67,6 +68,7 @@ function stageView(plan: Plan, stage: StagePlan, sources: ViewSources): StageVie
     spill: stage.spill ?? null,
     residentBytes: status?.residentBytes ?? 0,
     fetchedBytes: status?.fetchedBytes ?? 0,
+    busyShare,
   };
 }
 

@@ -1,7 +1,7 @@
 /**
  * The head's scheduler: which sequences make up the next frame that enters the ring.
  *
- * Pure: it is told what arrived and what time it is, and answers with the next step. It knows slots, positions and
+ * Pure: it is told what arrived and what it cost, and answers with the next step. It knows slots, positions and
  * fairness; it does not know links, runners or text. One step carries either decode tokens of several sequences or one
  * chunk of one prompt, never both (engine.md: sequences with different token counts are cut apart by the engine).
  *
@@ -12,18 +12,15 @@
 import { assert } from './errors.js';
 import type { ErrorCode } from './errors.js';
 import type { FinishReason } from './messages.js';
+import { PrefillPace } from './prefill-pace.js';
 import { PrefixCache } from './prefix-cache.js';
 import type { Placement, SlotHistory } from './prefix-cache.js';
-import type { Millis, NodeId, SampledToken, SamplingSettings, SequenceOperation, SequenceSlice } from './types.js';
+import type { NodeId, SampledToken, SamplingSettings, SequenceOperation, SequenceSlice } from './types.js';
 
 /** Sequences that wait for a slot; beyond it a request is refused (the API answers 429). */
 export const MAX_QUEUED_SEQUENCES = 256;
-/** While others decode, a prefill chunk may take about this long. */
-export const PREFILL_LATENCY_BUDGET_MS = 150;
-/** Smallest prefill chunk, in tokens, however slow the ring is. */
-export const MIN_PREFILL_CHUNK = 32;
-/** Weight of the newest sample in the running average of prefill cost. */
-const COST_SMOOTHING = 0.3;
+/** Smallest chunk of a prompt that has the ring for itself. */
+const MIN_LONE_CHUNK = 32;
 
 export interface BatchingSettings {
   readonly slots: number;
@@ -71,12 +68,14 @@ interface Sequence {
   sent: number;
   /** A step whose sample has not come back yet. */
   waiting: boolean;
+  /** The last step that it was part of: whoever waited longest goes first. */
+  lastStep: number;
 }
 
 interface FlyingStep {
   readonly step: number;
-  readonly prefillTokens: number;
-  readonly sentAtMs: Millis;
+  readonly kind: 'decode' | 'prefill' | 'operations';
+  readonly tokens: number;
 }
 
 export interface BatchingCounters {
@@ -100,7 +99,7 @@ export class HeadScheduler {
   private lastWasPrefill = false;
   /** Round-robin over prompts: the slot whose chunk went last. */
   private lastPrefillSlot = -1;
-  private prefillMsPerToken = 0;
+  private readonly pace = new PrefillPace();
   private decodedTokens = 0;
   private prefilledTokens = 0;
   private reusedTokens = 0;
@@ -133,6 +132,7 @@ export class HeadScheduler {
       slot: -1,
       sent: 0,
       waiting: false,
+      lastStep: 0,
     });
     return { kind: 'admitted' };
   }
@@ -149,29 +149,26 @@ export class HeadScheduler {
    * The next step, or null when nothing may be sent now. A step without slices only carries slot operations.
    * Call again until it returns null.
    */
-  next(nowMs: Millis): HeadStep | null {
+  next(): HeadStep | null {
     this.fillSlots();
     if (this.flying.length >= this.maxInFlight()) return null;
     const decodes = this.decodeCandidates();
     const prefill = this.prefillCandidate();
-    if (prefill !== null && (decodes.length === 0 || !this.lastWasPrefill)) return this.prefillStep(prefill, nowMs);
-    if (decodes.length > 0) return this.decodeStep(decodes, nowMs);
-    if (prefill !== null) return this.prefillStep(prefill, nowMs);
+    // Turns are strict: two chunks in a row would stand between two tokens of everybody else.
+    if (prefill !== null && (!this.isDecoding() || !this.lastWasPrefill)) return this.prefillStep(prefill);
+    if (decodes.length > 0) return this.decodeStep(decodes);
     // Cancelled sequences: the close must reach every stage even if nothing else is to be sent.
-    if (this.operations.length > 0) return this.makeStep([], [], 0, nowMs);
+    if (this.operations.length > 0) return this.makeStep('operations', [], []);
     return null;
   }
 
-  /** A step came around the ring. Results of sequences that are gone are dropped. */
-  complete(step: number, sampled: readonly SampledToken[], nowMs: Millis): SequenceFinished[] {
+  /** A step came around the ring; its runners computed for `computeMicros` in all. Results of sequences that are gone are dropped. */
+  complete(step: number, sampled: readonly SampledToken[], computeMicros: number): SequenceFinished[] {
     const index = this.flying.findIndex((candidate) => candidate.step === step);
     if (index < 0) return [];
     const [flown] = this.flying.splice(index, 1);
-    if (flown !== undefined && flown.prefillTokens >= MIN_PREFILL_CHUNK) {
-      // The time in the ring includes waiting behind other steps: an upper bound, so chunks come out smaller, not larger.
-      const cost = (nowMs - flown.sentAtMs) / flown.prefillTokens;
-      this.prefillMsPerToken = this.prefillMsPerToken === 0 ? cost : this.prefillMsPerToken * (1 - COST_SMOOTHING) + cost * COST_SMOOTHING;
-    }
+    if (flown?.kind === 'decode') this.pace.decodeMeasured(computeMicros);
+    if (flown?.kind === 'prefill') this.pace.chunkMeasured(flown.tokens, computeMicros);
     const finished: SequenceFinished[] = [];
     for (const token of sampled) {
       const sequence = this.slots[token.slot] ?? null;
@@ -275,12 +272,18 @@ export class HeadScheduler {
     }
   }
 
-  /** One micro-batch per stage keeps every stage busy; two on a single stage hide the way to its runner. */
+  /** A micro-batch in every stage and one on the way between them, so that no stage waits for a frame. */
   private maxInFlight(): number {
-    return Math.max(2, this.settings.stages);
+    return this.settings.stages + 1;
+  }
+
+  private isDecoding(): boolean {
+    return this.slots.some((sequence) => sequence !== null && sequence.tokens.length > sequence.request.promptTokens.length + sequence.request.emittedTokens.length);
   }
 
   private decodeCandidates(): Sequence[] {
+    // One group for each stage: more would be smaller ones, and each reads the weights again.
+    if (this.flying.filter((step) => step.kind === 'decode').length >= this.settings.stages) return [];
     const ready: Sequence[] = [];
     let decoding = 0;
     for (const sequence of this.slots) {
@@ -291,7 +294,9 @@ export class HeadScheduler {
     }
     // Sequences are spread over as many micro-batches as there are stages: each stage then works on one of them.
     const groups = Math.max(1, Math.min(this.settings.stages, decoding));
-    return ready.slice(0, Math.min(Math.ceil(decoding / groups), this.settings.batchTokens));
+    // While prompts take turns with them, more are ready than fit: nobody is left out. Neighbouring slots go together.
+    ready.sort((a, b) => a.lastStep - b.lastStep || a.slot - b.slot);
+    return ready.slice(0, Math.min(Math.ceil(decoding / groups), this.settings.batchTokens)).sort((a, b) => a.slot - b.slot);
   }
 
   private prefillCandidate(): Sequence | null {
@@ -305,7 +310,7 @@ export class HeadScheduler {
     return null;
   }
 
-  private prefillStep(sequence: Sequence, nowMs: Millis): HeadStep {
+  private prefillStep(sequence: Sequence): HeadStep {
     const left = sequence.tokens.length - sequence.sent;
     const count = Math.min(left, this.chunkTokens());
     const last = count === left;
@@ -316,10 +321,10 @@ export class HeadScheduler {
     this.lastWasPrefill = true;
     this.lastPrefillSlot = sequence.slot;
     this.prefilledTokens += count;
-    return this.makeStep([slice], tokens, count, nowMs);
+    return this.makeStep('prefill', [slice], tokens);
   }
 
-  private decodeStep(sequences: readonly Sequence[], nowMs: Millis): HeadStep {
+  private decodeStep(sequences: readonly Sequence[]): HeadStep {
     const slices: SequenceSlice[] = [];
     const tokens: number[] = [];
     for (const sequence of sequences) {
@@ -329,24 +334,22 @@ export class HeadScheduler {
       tokens.push(token);
       sequence.sent += 1;
       sequence.waiting = true;
+      sequence.lastStep = this.nextStep;
     }
     this.lastWasPrefill = false;
-    return this.makeStep(slices, tokens, 0, nowMs);
+    return this.makeStep('decode', slices, tokens);
   }
 
-  private makeStep(slices: readonly SequenceSlice[], tokens: readonly number[], prefillTokens: number, nowMs: Millis): HeadStep {
+  private makeStep(kind: FlyingStep['kind'], slices: readonly SequenceSlice[], tokens: readonly number[]): HeadStep {
     const step = this.nextStep;
     this.nextStep += 1;
-    this.flying.push({ step, prefillTokens, sentAtMs: nowMs });
+    this.flying.push({ step, kind, tokens: tokens.length });
     return { step, operations: this.operations.splice(0), slices, tokens: Int32Array.from(tokens) };
   }
 
   private chunkTokens(): number {
-    const decoding = this.slots.some((sequence) => sequence !== null && sequence.sent >= sequence.request.promptTokens.length);
     // Several chunks of a lone prompt overlap across stages, so it is cut even when nobody else waits.
-    if (!decoding) return this.settings.stages === 1 ? this.settings.batchTokens : Math.max(MIN_PREFILL_CHUNK, Math.ceil(this.settings.batchTokens / 2));
-    if (this.prefillMsPerToken === 0) return Math.min(this.settings.batchTokens, MIN_PREFILL_CHUNK * 4);
-    const affordable = Math.floor(PREFILL_LATENCY_BUDGET_MS / this.prefillMsPerToken);
-    return Math.min(this.settings.batchTokens, Math.max(MIN_PREFILL_CHUNK, affordable));
+    if (!this.isDecoding()) return this.settings.stages === 1 ? this.settings.batchTokens : Math.max(MIN_LONE_CHUNK, Math.ceil(this.settings.batchTokens / 2));
+    return this.pace.tokens(this.settings.batchTokens);
   }
 }

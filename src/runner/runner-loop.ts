@@ -67,6 +67,7 @@ export class RunnerLoop {
         hiddenSize: result.hidden === null ? 0 : this.stage.hiddenSize,
         sampled: result.sampled,
         computeMicros: frame.computeMicros + computeMicros,
+        stageMicros: [...frame.stageMicros, computeMicros],
       }));
     } catch (error) {
       this.output.control({ kind: 'failed', code: errorCodeOf(error), message: errorMessageOf(error), step: Math.max(1, step), call: 0 });

@@ -32,6 +32,8 @@ export interface ActivationHeader {
   readonly sampled: readonly SampledToken[];
   /** Sum of the runners' compute time on this step so far, in microseconds. */
   readonly computeMicros: number;
+  /** The same of each stage so far, in rank order. */
+  readonly stageMicros: readonly number[];
 }
 
 export interface Activation extends ActivationHeader {
@@ -54,6 +56,7 @@ export function encodeActivation(activation: Activation): Uint8Array {
     hiddenSize: activation.hiddenSize,
     sampled: [...activation.sampled],
     computeMicros: activation.computeMicros,
+    stageMicros: [...activation.stageMicros],
   }).finish();
   const payloadStart = align(LENGTH_BYTES + header.byteLength);
   const payload = activation.hidden === null ? null : bytesOf(activation.hidden);
@@ -110,7 +113,9 @@ function readHeader(frame: Uint8Array): { header: WireHeader; payloadStart: numb
 
 function fromWireHeader(wire: WireHeader): ActivationHeader {
   if (wire.planId.length > MAX_ID_LENGTH) throw bad('an overlong plan id');
-  if (wire.operations.length > MAX_ITEMS || wire.slices.length > MAX_ITEMS || wire.sampled.length > MAX_ITEMS) throw bad(`more than ${MAX_ITEMS} slices, operations or samples`);
+  if (wire.operations.length > MAX_ITEMS || wire.slices.length > MAX_ITEMS || wire.sampled.length > MAX_ITEMS || wire.stageMicros.length > MAX_ITEMS) {
+    throw bad(`more than ${MAX_ITEMS} slices, operations, samples or stages`);
+  }
   let total = 0;
   const slices = wire.slices.map((slice): SequenceSlice => {
     const tokens = slice.tokens ?? 0;
@@ -131,6 +136,7 @@ function fromWireHeader(wire: WireHeader): ActivationHeader {
       endOfGeneration: sampled.endOfGeneration ?? false,
     })),
     computeMicros: wire.computeMicros,
+    stageMicros: wire.stageMicros,
   };
 }
 

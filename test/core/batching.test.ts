@@ -30,9 +30,9 @@ class Tail {
   }
 }
 
-function drain(head: HeadScheduler, nowMs = 0): HeadStep[] {
+function drain(head: HeadScheduler): HeadStep[] {
   const steps: HeadStep[] = [];
-  for (let step = head.next(nowMs); step !== null; step = head.next(nowMs)) steps.push(step);
+  for (let step = head.next(); step !== null; step = head.next()) steps.push(step);
   return steps;
 }
 
@@ -42,7 +42,7 @@ function runAll(head: HeadScheduler, tail = new Tail()): { steps: HeadStep[]; fi
   const finished: string[] = [];
   const flying: HeadStep[] = [];
   for (let round = 0; round < 10_000; round += 1) {
-    for (const step of drain(head, round)) {
+    for (const step of drain(head)) {
       steps.push(step);
       flying.push(step);
     }
@@ -81,7 +81,7 @@ describe('the head\'s scheduler', () => {
     const kinds: string[] = [];
     const flying: HeadStep[] = [];
     for (let round = 0; round < 8; round += 1) {
-      for (const step of drain(head, round)) {
+      for (const step of drain(head)) {
         const single = step.slices.every((slice) => slice.tokens === 1);
         const prefill = step.slices.length === 1 && step.slices[0]?.slot === 1;
         expect(single || prefill).toBe(true);
@@ -103,7 +103,7 @@ describe('the head\'s scheduler', () => {
       const returned = flying.shift();
       if (returned === undefined) break;
       head.complete(returned.step, tail.answer(returned), round);
-      flying.push(...drain(head, round));
+      flying.push(...drain(head));
     }
     expect(flying.map((step) => step.slices.length)).toEqual([2, 2]);
     expect(new Set(flying.flatMap((step) => step.slices.map((slice) => slice.slot))).size).toBe(4);

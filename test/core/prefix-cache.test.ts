@@ -58,7 +58,7 @@ describe('the scheduler with a prefix cache', () => {
     const steps: HeadStep[] = [];
     const names = new Map<number, string>();
     for (let now = 0; now < 1_000; now += 1) {
-      const step = head.next(now);
+      const step = head.next();
       if (step === null) return steps;
       steps.push(step);
       for (const operation of step.operations) if (operation.kind === 'open') names.set(operation.slot, operation.sequenceId);

@@ -71,7 +71,7 @@ describe('a runner', () => {
     hidden: null,
     hiddenSize: 0,
     sampled: [],
-    computeMicros: 0,
+    computeMicros: 0, stageMicros: [],
   });
 
   it('loads the built-in model, takes a step and answers with a token and its compute time', async () => {

@@ -23,6 +23,7 @@ const activation: Activation = {
   hiddenSize: 2,
   sampled: [{ slot: 3, sequenceId: 'request-0', position: 99, token: 151_000, endOfGeneration: true }],
   computeMicros: 12_345,
+  stageMicros: [12_000, 345],
 };
 
 /** Byte-exact: what an older agent sends must stay readable. */

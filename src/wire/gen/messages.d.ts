@@ -693,6 +693,9 @@ export namespace ringagent {
             /** Header computeMicros. */
             computeMicros: number;
 
+            /** Header stageMicros. */
+            stageMicros: number[];
+
             /**
              * Encodes the specified Header message. Does not implicitly {@link ringagent.activation.Header.verify|verify} messages.
              * @param message Header message or plain object to encode
@@ -744,6 +747,9 @@ export namespace ringagent {
                 /** Header computeMicros */
                 computeMicros?: (number|null);
 
+                /** Header stageMicros */
+                stageMicros?: (number[]|null);
+
                 /** Unknown fields preserved while decoding when enabled */
                 $unknowns?: Uint8Array[];
             }
@@ -759,6 +765,7 @@ export namespace ringagent {
               hiddenSize?: number|null;
               sampled?: ringagent.activation.Sampled.$Shape[]|null;
               computeMicros?: number|null;
+              stageMicros?: number[]|null;
               $unknowns?: Uint8Array[];
             };
         }

@@ -1018,6 +1018,7 @@ export const ringagent = $root.ringagent = (() => {
                 this.slices = [];
                 this.tokens = [];
                 this.sampled = [];
+                this.stageMicros = [];
                 if (properties)
                     for (let keys = $Object.keys(properties), i = 0; i < keys.length; ++i)
                         if (properties[keys[i]] != null && keys[i] !== "__proto__")
@@ -1033,6 +1034,7 @@ export const ringagent = $root.ringagent = (() => {
             Header.prototype.hiddenSize = 0;
             Header.prototype.sampled = $util.emptyArray;
             Header.prototype.computeMicros = 0;
+            Header.prototype.stageMicros = $util.emptyArray;
 
             Header.encode = function (message, writer, _depth) {
                 if (!writer)
@@ -1062,6 +1064,8 @@ export const ringagent = $root.ringagent = (() => {
                         $root.ringagent.activation.Sampled.encode(message.sampled[i], writer.uint32(66).fork(), _depth + 1).ldelim();
                 if (message.computeMicros != null && $Object.hasOwnProperty.call(message, "computeMicros") && message.computeMicros !== 0)
                     writer.uint32(72).uint32(message.computeMicros);
+                if (message.stageMicros != null && message.stageMicros.length)
+                    writer.uint32(82).uint32s(message.stageMicros);
                 if (message.$unknowns != null && $Object.hasOwnProperty.call(message, "$unknowns"))
                     for (let i = 0; i < message.$unknowns.length; ++i)
                         writer.raw(message.$unknowns[i]);
@@ -1176,6 +1180,20 @@ export const ringagent = $root.ringagent = (() => {
                                 message.computeMicros = value;
                             else
                                 delete message.computeMicros;
+                            continue;
+                        }
+                    case 10: {
+                            if (wireType === 2) {
+                                if (!(message.stageMicros && message.stageMicros.length))
+                                    message.stageMicros = [];
+                                reader.uint32s(message.stageMicros);
+                                continue;
+                            }
+                            if (wireType !== 0)
+                                break;
+                            if (!(message.stageMicros && message.stageMicros.length))
+                                message.stageMicros = [];
+                            message.stageMicros.push(reader.uint32());
                             continue;
                         }
                     }

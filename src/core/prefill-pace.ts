@@ -1,0 +1,40 @@
+/**
+ * How large a chunk of a prompt may be while other sequences decode.
+ *
+ * Chunks and decode steps take turns, so the time between two tokens of a sequence grows by chunk / decode step. Both are
+ * measured as the runners' compute time, and the chunk follows: whatever an engine's cost is made of, the next chunk
+ * is scaled by how far the last one was off. Pure.
+ */
+
+/** A chunk may cost this many decode steps: two would make a token's gap three times the normal one; the rest is margin. */
+export const CHUNK_IN_DECODE_STEPS = 1.5;
+/** Smallest chunk in tokens, however slow the ring is. */
+export const MIN_PREFILL_CHUNK = 4;
+/** First chunk beside running decodes, before anything was measured. */
+const FIRST_CHUNK = 8;
+/** A chunk grows or shrinks by no more than this factor from one to the next. */
+const LARGEST_CHANGE = 2;
+/** Weight of the newest decode step. */
+const SMOOTHING = 0.3;
+
+export class PrefillPace {
+  private decodeMicros = 0;
+  private chunk = FIRST_CHUNK;
+
+  decodeMeasured(computeMicros: number): void {
+    if (computeMicros <= 0) return;
+    this.decodeMicros = this.decodeMicros === 0 ? computeMicros : this.decodeMicros * (1 - SMOOTHING) + computeMicros * SMOOTHING;
+  }
+
+  /** A chunk of `tokens` took `computeMicros`. Chunks of another size than asked for (a prompt's rest) count by share. */
+  chunkMeasured(tokens: number, computeMicros: number): void {
+    if (computeMicros <= 0 || tokens <= 0 || this.decodeMicros === 0) return;
+    const affordable = tokens * (CHUNK_IN_DECODE_STEPS * this.decodeMicros / computeMicros);
+    this.chunk = Math.min(this.chunk * LARGEST_CHANGE, Math.max(this.chunk / LARGEST_CHANGE, affordable));
+  }
+
+  /** Tokens that the next chunk may have, at most `batchTokens`. */
+  tokens(batchTokens: number): number {
+    return Math.min(batchTokens, Math.max(MIN_PREFILL_CHUNK, Math.floor(this.chunk)));
+  }
+}
