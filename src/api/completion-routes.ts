@@ -26,7 +26,7 @@ export function addCompletionRoutes(app: Hono<ApiEnv>, service: AgentService, op
 
   async function answer(context: Context<ApiEnv>, endpoint: Endpoint, request: CompletionRequest): Promise<Response> {
     if (!service.ready()) {
-      throw new RingError('not_ready', 'This agent has not joined its cluster yet. It takes a few seconds after its start.');
+      throw new RingError('not_ready', 'This agent takes no request now: it has just started and not joined its cluster yet, or it is about to stop. Ask again in a few seconds, or ask another node.');
     }
     const abort = new RequestAbort([context.req.raw.signal, options.shutdown]);
     const head = {
