@@ -8,7 +8,7 @@
  */
 import Table from 'cli-table3';
 import type { ClusterStatus, InstanceView, ModelView, NodeView, StageView } from '../agent/service.js';
-import type { LayerRange, NodeId, Plan, PlanNote, Term } from '../core/types.js';
+import type { Backend, LayerRange, NodeId, Plan, PlanNote, Term, Spill } from '../core/types.js';
 
 /** The widest that a table gets. */
 export const RENDER_COLUMNS = 100;
@@ -17,6 +17,8 @@ const TEXT_COLUMNS = 80;
 
 const NAME_COLUMNS = 16;
 const BACKENDS_COLUMNS = 18;
+/** Of one node, in one line. */
+const MAX_LINKS_SHOWN = 8;
 const MODEL_COLUMNS = 32;
 /** The end of a peer id tells nodes apart; its beginning is the same for all. */
 const SHORT_ID_LENGTH = 6;
@@ -32,6 +34,8 @@ export function renderStatus(status: ClusterStatus): string {
   if (problems.length > 0) {
     sections.push(problems.map((node) => listItem(`${nameOf(names, node.nodeId)}: ${node.problem ?? ''}`)).join('\n'));
   }
+  const facts = status.nodes.flatMap((node) => nodeFacts(node, names));
+  if (facts.length > 0) sections.push(facts.map(listItem).join('\n'));
   if (status.instances.length === 0) sections.push('No model is loaded: the first request for one loads it.');
   for (const instance of status.instances) sections.push(renderInstance(instance, names));
   return sections.join('\n\n');
@@ -43,7 +47,7 @@ export function renderPlan(plan: Plan, nodes: readonly NodeView[]): string {
   const { model } = plan;
   const total = plan.stages.reduce((sum, stage) => sum + stage.predictedBytes, 0);
   const rows = plan.stages.map((stage) => [
-    String(stage.rank), nameOf(names, stage.nodeId), shortId(stage.nodeId), layersText(stage.range), stage.backend ?? 'default',
+    String(stage.rank), nameOf(names, stage.nodeId), shortId(stage.nodeId), layersText(stage.range), backendText(stage),
     bytesText(stage.predictedBytes),
   ]);
   const sections = [
@@ -167,11 +171,35 @@ function renderInstance(instance: InstanceView, names: ReadonlyMap<NodeId, strin
 
 function renderStages(stages: readonly StageView[], names: ReadonlyMap<NodeId, string>): string {
   const rows = stages.map((stage) => [
-    String(stage.rank), stageNode(stage, names), layersText(stage.range), stage.backend ?? 'default', stageStateText(stage),
+    String(stage.rank), stageNode(stage, names), layersText(stage.range), backendText(stage), stageStateText(stage),
     bytesText(stage.predictedBytes), stage.residentBytes === 0 ? NOTHING : bytesText(stage.residentBytes),
     stage.fetchedBytes === 0 ? NOTHING : bytesText(stage.fetchedBytes),
   ]);
   return renderTable(['Rank', 'Node', 'Layers', 'Backend', 'State', 'Predicted', 'Resident', 'Fetched'], rows, [0, 5, 6, 7]);
+}
+
+/** `vulkan+cpu` where a stage is in both memories; the plan's note says how much. */
+function backendText({ backend, spill }: { readonly backend?: Backend | null; readonly spill?: Spill | null }): string {
+  return `${backend ?? 'default'}${spill === undefined || spill === null ? '' : '+cpu'}`;
+}
+
+/** What was measured, and what a person could do for more. */
+function nodeFacts({ nodeId, capabilities }: NodeView, names: ReadonlyMap<NodeId, string>): readonly string[] {
+  if (capabilities === null) return [];
+  const name = nameOf(names, nodeId);
+  const speeds = capabilities.devices.flatMap((device) => {
+    if (device.memoryBandwidthBytesPerSecond === undefined) return [];
+    return [`${device.backend} reads ${(device.memoryBandwidthBytesPerSecond / 1e9).toFixed(1)} GB/s, ${grouped(Math.round(device.gflops ?? 0))} GFLOP/s`];
+  });
+  const links = (capabilities.links ?? []).filter((link) => names.has(link.nodeId)).slice(0, MAX_LINKS_SHOWN).map((link) => {
+    const rate = link.bytesPerSecond === null ? '' : `, ${(link.bytesPerSecond / 1e6).toFixed(0)} MB/s`;
+    return `${nameOf(names, link.nodeId)} ${(link.roundTripMicros / 1000).toFixed(1)} ms${rate}`;
+  });
+  return [
+    ...(speeds.length === 0 ? [] : [`${name}: measured: ${speeds.join('; ')}`]),
+    ...(links.length === 0 ? [] : [`${name}: there and back to ${links.join(', ')}`]),
+    ...(capabilities.hints ?? []).map((hint) => `${name}: ${hint}`),
+  ];
 }
 
 /** A node that has left is no longer in the table of nodes; its stage still knows the host's name. */

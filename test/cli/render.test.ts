@@ -77,6 +77,25 @@ describe('cluster status as text', () => {
     `);
   });
 
+  it('shows what was measured, what spills, and what a person could install for more', () => {
+    const gpu = { ...device('vulkan', 8 * GB, false), gflops: 1234.4, memoryBandwidthBytesPerSecond: 210.06 * GB };
+    const linux = node(LINUX.nodeId, capabilities('linux', ['vulkan', 'cpu'], [gpu, device('cpu', 32 * GB, true)], {
+      links: [{ nodeId: MAC.nodeId, roundTripMicros: 640, bytesPerSecond: 110e6 }],
+      hints: ['NVIDIA GPU found, used through vulkan.'],
+    }));
+    const text = renderStatus(status({
+      nodes: [MAC, linux],
+      instances: [instance({
+        stages: [stage(0, linux, 0, 8, { backend: 'vulkan', spill: { hostLayers: 3, hostBytes: GB } })],
+        notes: [{ nodeId: linux.nodeId, text: 'spills 3 of 8 layers to host memory, 1.0 GB of 1.2 GB: the device takes no more' }],
+      })],
+    }));
+    expect(text).toContain('- linux: measured: vulkan reads 210.1 GB/s, 1,234 GFLOP/s\n- linux: there and back to mac 0.6 ms, 110 MB/s\n- linux: NVIDIA GPU found, used through vulkan.');
+    expect(text).toMatch(/vulkan\+cpu +ready/);
+    expect(text).toContain('- linux: spills 3 of 8 layers to host memory');
+    expect(widest(text)).toBeLessThanOrEqual(RENDER_COLUMNS);
+  });
+
   it('says how to close an open cluster, and what is wrong with a node', () => {
     const old = node('12D3KooWddddddOLD444', null, {
       state: 'incompatible', problem: 'speaks protocol 2 to 3, this agent speaks 1: update this agent or that one, so that they have a version in common',

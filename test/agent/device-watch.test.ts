@@ -1,0 +1,102 @@
+import { describe, expect, it } from 'vitest';
+import { DeviceWatch, MEASURE_AFTER_MS } from '../../src/agent/device-watch.js';
+import type { StageStatus } from '../../src/core/types.js';
+import type { Clock, Log, Machine } from '../../src/ports.js';
+
+const LOG: Log = { debug: () => undefined, info: () => undefined, warn: () => undefined, error: () => undefined, child: () => LOG };
+
+/** Time that passes when a test says so. */
+class FakeClock implements Clock {
+  private nowMs = 0;
+  private timers: { readonly atMs: number; readonly call: () => void }[] = [];
+
+  now(): number {
+    return this.nowMs;
+  }
+
+  after(delayMs: number, call: () => void): () => void {
+    const timer = { atMs: this.nowMs + delayMs, call };
+    this.timers.push(timer);
+    return () => {
+      this.timers = this.timers.filter((other) => other !== timer);
+    };
+  }
+
+  async pass(ms: number): Promise<void> {
+    this.nowMs += ms;
+    const due = this.timers.filter((timer) => timer.atMs <= this.nowMs);
+    this.timers = this.timers.filter((timer) => timer.atMs > this.nowMs);
+    for (const timer of due) timer.call();
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+}
+
+function setUp(): { readonly clock: FakeClock; readonly watch: DeviceWatch; readonly calls: string[]; busy: boolean } {
+  const clock = new FakeClock();
+  const calls: string[] = [];
+  const machine: Machine = {
+    capabilities: () => Promise.reject(new Error('not of this test')),
+    lookAgain: async () => void calls.push('look again'),
+    isLoaded: () => false,
+    measure: async () => {
+      calls.push('measure');
+      return true;
+    },
+  };
+  const state = { busy: false };
+  const watch = new DeviceWatch({ clock, log: LOG, machine, isBusy: () => state.busy, publish: async () => void calls.push('publish') });
+  return Object.assign(state, { clock, watch, calls });
+}
+
+function failed(planId: string, code: string): StageStatus {
+  return { planId, rank: 0, state: 'failed', progress: 0, error: { code, message: '' }, residentBytes: 0, fetchedBytes: 0 };
+}
+
+describe('the watch over devices', () => {
+  it('measures once, a while after the start, and tells the figures', async () => {
+    const { clock, watch, calls } = setUp();
+    watch.start();
+    await clock.pass(MEASURE_AFTER_MS - 1);
+    expect(calls).toEqual([]);
+    await clock.pass(1);
+    expect(calls).toEqual(['measure', 'publish']);
+    await clock.pass(1_000_000);
+    expect(calls).toEqual(['measure', 'publish']);
+  });
+
+  it('waits until nothing else is to be done', async () => {
+    const set = setUp();
+    set.busy = true;
+    set.watch.start();
+    for (let round = 0; round < 20; round += 1) await set.clock.pass(MEASURE_AFTER_MS);
+    expect(set.calls).toEqual([]);
+    set.busy = false;
+    await set.clock.pass(MEASURE_AFTER_MS);
+    expect(set.calls).toEqual(['measure', 'publish']);
+  });
+
+  it('looks for devices anew when a stage found its backend gone, once for each plan', async () => {
+    const { clock, watch, calls } = setUp();
+    watch.stagesChanged([failed('1', 'out_of_memory')]);
+    await clock.pass(0);
+    expect(calls).toEqual([]);
+    watch.stagesChanged([failed('2', 'backend_missing')]);
+    watch.stagesChanged([failed('2', 'backend_missing')]);
+    await clock.pass(0);
+    expect(calls).toEqual(['look again', 'publish']);
+    watch.stagesChanged([]);
+    watch.stagesChanged([failed('3', 'backend_missing')]);
+    await clock.pass(0);
+    expect(calls).toEqual(['look again', 'publish', 'look again', 'publish']);
+  });
+
+  it('does nothing more after it was stopped', async () => {
+    const { clock, watch, calls } = setUp();
+    watch.start();
+    await watch.stop();
+    await clock.pass(MEASURE_AFTER_MS);
+    watch.stagesChanged([failed('1', 'backend_missing')]);
+    await clock.pass(0);
+    expect(calls).toEqual([]);
+  });
+});
