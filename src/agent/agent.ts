@@ -15,9 +15,10 @@ import { createRemoteWeights } from './holders.js';
 import { heldModels, resolveModel } from './known-models.js';
 import { RequestRouter } from './request-router.js';
 import { RunnerPool } from './runner-pool.js';
-import type { AgentService, ClusterStatus, CompletionEvent, CompletionTask, InstanceView, ModelView, PlanRequest } from './service.js';
+import type { AgentService, ClusterEventKind, ClusterStatus, ClusterUpdate, CompletionEvent, CompletionTask, InstanceView, ModelView, PlanRequest } from './service.js';
 import { StageWorker } from './stage-worker.js';
 import { clusterStatus, instanceView } from './status-view.js';
+import { Updates } from './updates.js';
 import { orAborted, Vocabularies } from './vocabularies.js';
 
 /** How often the core is told the time. */
@@ -82,6 +83,7 @@ export class Agent implements AgentService {
   private readonly remote: RemoteWeights;
   private readonly calls = new Map<string, Call>();
   private readonly watchers = new Set<() => void>();
+  private readonly updates: Updates;
   private readonly shapesUnderWay = new Set<string>();
   private readonly introduced = new Set<NodeId>();
   private readonly life = new AbortController();
@@ -95,6 +97,7 @@ export class Agent implements AgentService {
   constructor(private readonly settings: AgentSettings, private readonly ports: AgentPorts, private readonly network: Network) {
     this.cluster = new ClusterNode({ nodeId: network.nodeId, incarnation: settings.incarnation, nonce: settings.nonce, place: placeModel });
     this.remote = createRemoteWeights(network, () => this.cluster.records());
+    this.updates = new Updates(ports.clock);
     this.runners = new RunnerPool(ports.launcher, ports.clock, ports.log);
     this.devices = new DeviceWatch({
       clock: ports.clock,
@@ -238,6 +241,14 @@ export class Agent implements AgentService {
     yield* this.router.complete(task, AbortSignal.any([signal, this.life.signal]));
   }
 
+  watch(signal: AbortSignal): AsyncIterable<ClusterUpdate> {
+    return this.updates.watch(AbortSignal.any([signal, this.life.signal]), () => ({ status: this.status(), models: this.models(), requests: this.router.size }));
+  }
+
+  eventCounts(): Readonly<Record<ClusterEventKind, number>> {
+    return this.updates.counts();
+  }
+
   /** Finishes running answers (unless `atOnce`), says goodbye, ends every runner. */
   async stop(atOnce: boolean): Promise<void> {
     this.draining = true;
@@ -335,6 +346,8 @@ export class Agent implements AgentService {
       }
       case 'changed':
         this.ports.log.info(output.text, { what: output.what });
+        this.updates.push(output.what, output.text);
+        this.updates.instancesAre(this.cluster.desired().instances);
         this.worker.apply(this.cluster.desired());
         this.router.clusterChanged();
         for (const watcher of [...this.watchers]) watcher();

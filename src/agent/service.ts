@@ -129,6 +129,22 @@ export interface ModelView extends HeldModel {
   readonly trainedContext: number | null;
 }
 
+/** `healed`: a model that was interrupted serves again. */
+export type ClusterEventKind = 'membership' | 'coordinator' | 'desired' | 'healed';
+
+/** The cluster as a watcher sees it. */
+export interface WatchedStatus {
+  readonly status: ClusterStatus;
+  readonly models: readonly ModelView[];
+  /** Answers under way that came in through this agent. */
+  readonly requests: number;
+}
+
+export type ClusterUpdate =
+  | ({ readonly kind: 'status' } & WatchedStatus)
+  /** For people. `serial` grows by one; `agoMs` is its age when it was sent. */
+  | { readonly kind: 'event'; readonly what: ClusterEventKind; readonly text: string; readonly serial: number; readonly agoMs: number };
+
 export interface AgentService {
   status(): ClusterStatus;
   /** Every model that any alive node holds, by name, sorted. */
@@ -142,4 +158,8 @@ export interface AgentService {
   complete(task: CompletionTask, signal: AbortSignal): AsyncIterable<CompletionEvent>;
   /** True when a request could be taken now (an agent that has found its coordinator). */
   ready(): boolean;
+  /** What happened lately, the status, then what is new of both (a status at most twice a second). Ends at the abort. */
+  watch(signal: AbortSignal): AsyncIterable<ClusterUpdate>;
+  /** How often each kind of event happened since this agent started. */
+  eventCounts(): Readonly<Record<ClusterEventKind, number>>;
 }

@@ -11,11 +11,12 @@ import { answerOfError, ApiError, isServerFault } from './api-error.js';
 import type { ApiEnv, ApiOptions } from './api-options.js';
 import { addClusterRoutes } from './cluster-routes.js';
 import { addCompletionRoutes } from './completion-routes.js';
+import { addDashboardRoutes, DASHBOARD_PATHS, dashboardPage, wantsPage } from './dashboard-routes.js';
 import { checkHost, checkOrigin, KeyCheck } from './guards.js';
 import { addModelRoutes } from './model-routes.js';
 
 /** Answers without a key: they say nothing about the cluster. */
-const OPEN_PATHS: ReadonlySet<string> = new Set(['/', '/health']);
+const OPEN_PATHS: ReadonlySet<string> = new Set(['/', '/health', ...DASHBOARD_PATHS]);
 
 /** Every path and the methods it has, for 405 and for pages' preflight requests. */
 const METHODS: readonly (readonly [path: string, methods: string])[] = [
@@ -26,6 +27,7 @@ const METHODS: readonly (readonly [path: string, methods: string])[] = [
   ['/v1/chat/completions', 'POST'],
   ['/v1/completions', 'POST'],
   ['/v1/cluster', 'GET'],
+  ['/v1/cluster/events', 'GET'],
   ['/v1/cluster/models', 'GET'],
   ['/v1/cluster/plan', 'POST'],
   ['/v1/cluster/load', 'POST'],
@@ -55,7 +57,11 @@ export function createApp(service: AgentService, options: ApiOptions): Hono<ApiE
     return undefined;
   });
 
-  app.get('/', (context) => context.text(welcomeText(options)));
+  app.get('/', async (context) => {
+    context.header('Vary', 'Accept', { append: true });
+    return wantsPage(context) ? dashboardPage(context) : context.text(welcomeText(options));
+  });
+  addDashboardRoutes(app);
   app.get('/health', (context) => {
     if (!service.ready()) throw new RingError('not_ready', 'The agent has not joined its cluster yet.');
     return context.json({ status: 'ok' });
@@ -110,11 +116,13 @@ function welcomeText(options: ApiOptions): string {
     'This is an agent of a cluster that runs large language models on the machines of this network.',
     'Point any OpenAI client at this address with /v1 as its base URL.',
     '',
+    'GET    /                            the dashboard, in a browser',
     'GET    /health                      200 when requests are taken',
     'GET    /v1/models                   models that the cluster can serve',
     'POST   /v1/chat/completions         OpenAI\'s chat API, also as a stream',
     'POST   /v1/completions              OpenAI\'s text API, also as a stream',
     'GET    /v1/cluster                  nodes, coordinator, instances and their stages',
+    'GET    /v1/cluster/events           the same live, as server-sent events, and what happens in words',
     'GET    /v1/cluster/models           models, with the nodes that hold them',
     'POST   /v1/cluster/plan             which node would run which layers of a model',
     'POST   /v1/cluster/load             serve a model',

@@ -4,7 +4,7 @@
  */
 import type { Hono } from 'hono';
 import { z } from 'zod';
-import type { AgentService, PlanRequest } from '../agent/service.js';
+import type { AgentService, ClusterUpdate, PlanRequest } from '../agent/service.js';
 import { parsePrecision } from '../core/precision.js';
 import { ApiError } from './api-error.js';
 import type { ApiEnv, ApiOptions } from './api-options.js';
@@ -12,6 +12,7 @@ import { readJsonBody } from './guards.js';
 import { unknownField } from './openai-fields.js';
 import { MODEL_NAME_LENGTH_MAX, parseFields } from './openai-schema.js';
 import { RequestAbort } from './request-abort.js';
+import { EVENT_STREAM_HEADERS, eventStream, sseEvent } from './sse.js';
 
 const NODES_MAX = 1024;
 const CONTEXT_TOKENS_MAX = 2 ** 31 - 1;
@@ -50,6 +51,21 @@ const PLAN_FIELDS: ReadonlySet<string> = new Set(Object.keys(planSchema.shape));
 export function addClusterRoutes(app: Hono<ApiEnv>, service: AgentService, options: ApiOptions): void {
   app.get('/v1/cluster', (context) => context.json(service.status()));
 
+  /** Server-sent events without end: what `AgentService.watch` says, one JSON value each. */
+  app.get('/v1/cluster/events', (context) => {
+    const abort = new RequestAbort([context.req.raw.signal, options.shutdown]);
+    const stream = eventStream(updateEvents(service.watch(abort.signal)), {
+      heartbeatMs: options.heartbeatMs,
+      stallMs: options.stallMs,
+      ended(reason) {
+        if (reason === 'done') abort.dispose();
+        else abort.abort();
+        if (reason === 'client_stalled') context.env.outgoing?.destroy();
+      },
+    });
+    return context.body(stream, 200, EVENT_STREAM_HEADERS);
+  });
+
   /** Every model that a node of the cluster holds, with who holds it. */
   app.get('/v1/cluster/models', (context) => context.json({ models: service.models() }));
 
@@ -79,6 +95,10 @@ export function addClusterRoutes(app: Hono<ApiEnv>, service: AgentService, optio
     await service.unload(instanceId);
     return context.json({ id: instanceId, object: 'instance', deleted: true });
   });
+}
+
+async function* updateEvents(updates: AsyncIterable<ClusterUpdate>): AsyncGenerator<string> {
+  for await (const update of updates) yield sseEvent(JSON.stringify(update));
 }
 
 function parsePlanRequest(body: unknown): PlanRequest {

@@ -2,7 +2,7 @@
  * An agent that says what a test tells it to, for the tests of the HTTP API. No engine, no network.
  */
 import type {
-  AgentService, ClusterStatus, CompletionEvent, CompletionTask, InstanceView, ModelView, PlanRequest,
+  AgentService, ClusterEventKind, ClusterStatus, ClusterUpdate, CompletionEvent, CompletionTask, InstanceView, ModelView, PlanRequest,
 } from '../../src/agent/service.js';
 import type { ApiOptions } from '../../src/api/api-options.js';
 import { RingError } from '../../src/core/errors.js';
@@ -110,6 +110,16 @@ export class ScriptedAgent implements AgentService {
     this.tasks.push(task);
     this.signal = signal;
     return this.script(task, signal);
+  }
+
+  async *watch(signal: AbortSignal): AsyncGenerator<ClusterUpdate> {
+    yield { kind: 'event', what: 'membership', text: 'pc joined', serial: 1, agoMs: 20 };
+    yield { kind: 'status', status: this.status(), models: this.models(), requests: 0 };
+    await aborted(signal).catch(() => undefined);
+  }
+
+  eventCounts(): Readonly<Record<ClusterEventKind, number>> {
+    return { membership: 2, coordinator: 1, desired: 3, healed: 1 };
   }
 
   ready(): boolean {

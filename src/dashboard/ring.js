@@ -1,0 +1,169 @@
+/**
+ * The ring as a ring: nodes with stages around an ellipse in the order in which activations travel, the others below.
+ * Everything is in CSS pixels of the place it has, so that text stays readable on a phone.
+ */
+import { bytes, layers, micros, nodeNames } from './format.js';
+import { byId, draw, fillSelect } from './page.js';
+
+const CARD = { width: 172, narrowWidth: 138, height: 86 };
+const NARROW = 560;
+const GAP = 14;
+
+export function startRing() {
+  const place = byId('ring');
+  const choice = byId('ring-model');
+  let last = null;
+  let signature = '';
+
+  function redraw() {
+    if (last === null || place.clientWidth === 0) return;
+    const { status, requests } = last;
+    const instance = status.instances.find((one) => one.instanceId === choice.value) ?? null;
+    const next = JSON.stringify([place.clientWidth, status.term, status.coordinator, instance, status.nodes.map(essentials), requests > 0]);
+    // A drawing that says the same stays: its movement would start again.
+    if (next === signature) return;
+    signature = next;
+    place.replaceChildren(picture(status, instance, requests, place.clientWidth));
+  }
+
+  choice.addEventListener('change', redraw);
+  new ResizeObserver(redraw).observe(place);
+  return {
+    show(status, requests) {
+      last = { status, requests };
+      fillSelect(choice, status.instances.map((instance) => [instance.instanceId, instance.model]));
+      byId('ring-choice').hidden = status.instances.length < 2;
+      redraw();
+    },
+  };
+}
+
+function essentials({ nodeId, state, self, capabilities }) {
+  return capabilities === null
+    ? [nodeId, state]
+    : [nodeId, state, self, capabilities.hostname, capabilities.backends, Math.round((capabilities.ramAvailableBytes / capabilities.ramTotalBytes) * 50), capabilities.links];
+}
+
+function picture(status, instance, requests, width) {
+  const names = nodeNames(status.nodes);
+  const stages = instance?.stages ?? [];
+  const staged = stages.map((stage) => ({ stage, node: status.nodes.find((node) => node.nodeId === stage.nodeId) ?? null }));
+  const others = status.nodes.filter((node) => !stages.some((stage) => stage.nodeId === node.nodeId)).map((node) => ({ stage: null, node }));
+  const around = staged.length > 0 ? staged : others;
+  const below = staged.length > 0 ? others : [];
+
+  const card = { width: width < NARROW ? CARD.narrowWidth : CARD.width, height: CARD.height };
+  // Two nodes are above each other: no card needs the room at the sides.
+  const radiusX = around.length <= 2 ? Math.min(300, width / 2 - GAP) : Math.max(60, (width - card.width) / 2 - GAP);
+  const radiusY = Math.max(105, Math.min(170, width * 0.26), around.length * (width < NARROW ? 40 : 30));
+  const centre = { x: width / 2, y: radiusY + card.height / 2 + GAP };
+  const angles = around.map((_, index) => -Math.PI / 2 + (2 * Math.PI * index) / Math.max(1, around.length));
+  const at = (angle) => ({ x: centre.x + radiusX * Math.cos(angle), y: centre.y + radiusY * Math.sin(angle) });
+  const perRow = Math.max(1, Math.floor((width - GAP) / (card.width + GAP)));
+  const ringHeight = centre.y + radiusY + card.height / 2 + GAP;
+  const height = ringHeight + (below.length === 0 ? 0 : 26 + Math.ceil(below.length / perRow) * (card.height + GAP));
+  const busy = requests > 0 || (instance?.activeSequences ?? 0) > 0;
+
+  const svg = draw('svg', { viewBox: `0 0 ${width} ${height}`, width, height, role: 'img', 'aria-label': inWords(status, instance, around, names), class: `${busy ? 'busy' : ''} ${instance?.state ?? 'idle'}` });
+  if (staged.length > 0) {
+    around.forEach(({ node }, index) => svg.append(...edge(index, around, angles, { at, radiusX, radiusY }, node)));
+  } else {
+    svg.append(draw('ellipse', { class: 'track', cx: centre.x, cy: centre.y, rx: radiusX, ry: radiusY }));
+  }
+  svg.append(...middle(status, instance, centre, names, around.length));
+  around.forEach((entry, index) => svg.append(nodeCard(entry, at(angles[index]), card, names)));
+  if (below.length > 0) {
+    svg.append(draw('text', { class: 'faint', x: width / 2, y: ringHeight + 12, 'text-anchor': 'middle' }, 'not in this ring'));
+    below.forEach((entry, index) => {
+      const row = Math.floor(index / perRow);
+      const inRow = Math.min(perRow, below.length - row * perRow);
+      const left = width / 2 - ((inRow - 1) * (card.width + GAP)) / 2;
+      svg.append(nodeCard(entry, { x: left + (index % perRow) * (card.width + GAP), y: ringHeight + 26 + card.height / 2 + row * (card.height + GAP) }, card, names));
+    });
+  }
+  return svg;
+}
+
+/** From one stage to the next; the last one's leads back to the head with the drawn token. */
+function edge(index, around, angles, { at, radiusX, radiusY }, node) {
+  const next = around[(index + 1) % around.length];
+  const from = angles[index];
+  const step = (2 * Math.PI) / around.length;
+  const closing = index === around.length - 1;
+  const a = at(from);
+  const half = at(from + step / 2);
+  const b = at(from + step);
+  const path = `M ${a.x} ${a.y} A ${radiusX} ${radiusY} 0 0 1 ${half.x} ${half.y} A ${radiusX} ${radiusY} 0 0 1 ${b.x} ${b.y}`;
+  const middleAngle = from + step / 2;
+  const direction = (Math.atan2(radiusY * Math.cos(middleAngle), -radiusX * Math.sin(middleAngle)) * 180) / Math.PI;
+  const link = node?.capabilities?.links?.find((figures) => figures.nodeId === next.node?.nodeId);
+  const parts = [
+    draw('path', { class: `edge ${closing ? 'closing' : ''}`, d: path }),
+    draw('path', { class: 'flow', d: path }),
+    draw('path', { class: 'arrow', d: 'M -7 -6 L 7 0 L -7 6 z', transform: `translate(${half.x} ${half.y}) rotate(${direction})` }),
+  ];
+  if (link !== undefined) {
+    const inward = { x: half.x - Math.cos(middleAngle) * 30, y: half.y - Math.sin(middleAngle) * 20 + 4 };
+    parts.push(draw('text', { class: 'faint small', x: inward.x, y: inward.y, 'text-anchor': 'middle' }, micros(link.roundTripMicros)));
+  }
+  return parts;
+}
+
+function middle(status, instance, { x, y }, names, count) {
+  const coordinator = status.coordinator === null ? 'no coordinator yet' : `led by ${names.get(status.coordinator) ?? 'another node'}`;
+  const lines = instance === null
+    ? [['title', count === 0 ? 'no node' : 'nothing loaded'], ['faint', 'plan a model, or just ask']]
+    : [['title', instance.model], [`state ${instance.state}`, instance.state]];
+  lines.push(['faint small', status.term === null ? coordinator : `${coordinator} · term ${status.term.counter}`]);
+  if ((instance?.hops?.samples ?? 0) > 0) lines.push(['faint small', `${micros(instance.hops.overheadMicros)} per hop`]);
+  return lines.map(([kind, text], index) => draw('text', { class: kind, x, y: y + (index - (lines.length - 1) / 2) * 21 + 4, 'text-anchor': 'middle' }, text));
+}
+
+function nodeCard({ node, stage }, { x, y }, { width, height }, names) {
+  const left = x - width / 2;
+  const top = y - height / 2;
+  const inner = width - 24;
+  const capabilities = node?.capabilities ?? null;
+  const name = (node === null ? stage?.hostname : names.get(node.nodeId)) ?? 'unknown';
+  const used = capabilities === null ? 0 : 1 - capabilities.ramAvailableBytes / capabilities.ramTotalBytes;
+  const backend = stage?.backend ?? capabilities?.backends[0] ?? '';
+  const marks = [node?.self ? 'this node' : '', backend].filter((mark) => mark !== '').join(' · ');
+  const state = node === null ? 'lost' : node.state;
+  const parts = [
+    draw('title', {}, `${name}: ${state}${node?.problem ? `, ${node.problem}` : ''}`),
+    draw('rect', { class: 'box', x: left, y: top, width, height, rx: 12 }),
+    draw('text', { class: 'name', x: left + 12, y: top + 22 }, fitted(name, (inner - (node?.coordinator ? 20 : 0)) / 7.4)),
+    draw('text', { class: 'faint small', x: left + 12, y: top + 39 }, state === 'alive' ? marks : state),
+    draw('text', { class: stage === null ? 'faint small' : 'small strong', x: left + 12, y: top + 56 }, stage === null ? 'no layers' : stageText(stage)),
+  ];
+  if (node?.coordinator) {
+    parts.push(draw('path', { class: 'crown', d: 'M 0 10 L -1 1 L 4 5 L 8 0 L 12 5 L 17 1 L 16 10 z', transform: `translate(${left + width - 29} ${top + 11})` }, draw('title', {}, 'coordinator')));
+  }
+  if (capabilities !== null) {
+    parts.push(
+      draw('rect', { class: 'bar-back', x: left + 12, y: top + height - 18, width: inner, height: 6, rx: 3 }),
+      draw('rect', { class: 'bar-fill', x: left + 12, y: top + height - 18, width: Math.max(3, inner * used), height: 6, rx: 3 }, draw('title', {}, `${bytes(capabilities.ramAvailableBytes)} of ${bytes(capabilities.ramTotalBytes)} memory free`)),
+    );
+  }
+  return draw('g', { class: `node ${state} ${node?.coordinator ? 'coordinator' : ''}` }, ...parts);
+}
+
+function stageText(stage) {
+  if (stage.state === 'fetching' || stage.state === 'loading') return `${layers(stage.range)} · ${Math.round(stage.progress * 100)} %`;
+  return stage.state === 'ready' ? layers(stage.range) : `${layers(stage.range)} · ${stage.state}`;
+}
+
+function fitted(text, characters) {
+  const most = Math.floor(characters);
+  if (text.length <= most) return text;
+  // The end tells machines with like names apart.
+  const tail = Math.min(8, Math.floor(most / 2));
+  return `${text.slice(0, most - tail - 1)}…${text.slice(-tail)}`;
+}
+
+function inWords(status, instance, around, names) {
+  const nodes = `${status.nodes.length} ${status.nodes.length === 1 ? 'node' : 'nodes'}`;
+  if (instance === null || around.length === 0) return `${nodes}; no model is loaded. The table below says more.`;
+  const order = around.map(({ stage }) => `${names.get(stage.nodeId) ?? stage.hostname} with ${layers(stage.range)}`).join(', then ');
+  return `Ring of ${instance.model}, ${instance.state}: ${order}, and back. ${nodes} in the cluster.`;
+}

@@ -1,0 +1,96 @@
+import { expect, it } from 'vitest';
+import type { ClusterStatus, ClusterUpdate } from '../../src/agent/service.js';
+import { Updates } from '../../src/agent/updates.js';
+import type { Instance, InstanceState } from '../../src/core/types.js';
+import type { Clock } from '../../src/ports.js';
+
+/** Time that stands still until it is moved. */
+class HandClock implements Clock {
+  private ms = 1_000;
+  private readonly timers = new Set<{ readonly atMs: number; call(): void }>();
+
+  now(): number {
+    return this.ms;
+  }
+
+  after(delayMs: number, call: () => void): () => void {
+    const timer = { atMs: this.ms + delayMs, call };
+    this.timers.add(timer);
+    return () => void this.timers.delete(timer);
+  }
+
+  move(byMs: number): void {
+    this.ms += byMs;
+    for (const timer of [...this.timers]) if (timer.atMs <= this.ms && this.timers.delete(timer)) timer.call();
+  }
+
+  get waiting(): number {
+    return this.timers.size;
+  }
+}
+
+const STATUS: ClusterStatus = { cluster: 'home', secured: true, nodeId: 'a', coordinator: null, term: null, nodes: [], instances: [] };
+
+function statusOf(requests: number) {
+  return { status: STATUS, models: [], requests };
+}
+
+function instance(state: InstanceState): Instance {
+  return { instanceId: 'i', request: { model: 'kjv', policy: 'auto', nodes: null, contextTokens: null, slots: null }, state, plan: null, reason: '', serial: 1 };
+}
+
+async function take(updates: AsyncGenerator<ClusterUpdate>): Promise<ClusterUpdate | null> {
+  const next = await updates.next();
+  return next.done === true ? null : next.value;
+}
+
+it('tells what happened before, then the status, then only what is new, at most twice a second', async () => {
+  const clock = new HandClock();
+  const updates = new Updates(clock);
+  updates.push('membership', 'pc joined');
+  clock.move(70);
+  let requests = 0;
+  const abort = new AbortController();
+  const watch = updates.watch(abort.signal, () => statusOf(requests));
+  expect(await take(watch)).toEqual({ kind: 'event', what: 'membership', text: 'pc joined', serial: 1, agoMs: 70 });
+  expect(await take(watch)).toEqual({ kind: 'status', ...statusOf(0) });
+
+  requests = 1;
+  const next = take(watch);
+  clock.move(499);
+  expect(clock.waiting).toBe(1);
+  clock.move(1);
+  expect(await next).toEqual({ kind: 'status', ...statusOf(1) });
+
+  const event = take(watch);
+  updates.push('coordinator', 'pc leads');
+  expect(await event).toMatchObject({ kind: 'event', text: 'pc leads', agoMs: 0 });
+
+  const last = take(watch);
+  abort.abort();
+  expect(await last).toBeNull();
+  expect(clock.waiting).toBe(0);
+});
+
+it('says how long a model was interrupted, and forgets one that was unloaded', () => {
+  const clock = new HandClock();
+  const updates = new Updates(clock);
+  updates.instancesAre([instance('preparing')]);
+  updates.instancesAre([instance('active')]);
+  expect(updates.counts().healed).toBe(0);
+  updates.instancesAre([instance('preparing')]);
+  clock.move(1_400);
+  updates.instancesAre([instance('active')]);
+  expect(updates.counts().healed).toBe(1);
+  updates.instancesAre([instance('failed')]);
+  updates.instancesAre([]);
+  updates.instancesAre([instance('active')]);
+  expect(updates.counts().healed).toBe(1);
+});
+
+it('keeps the newest 200 events for a watcher that comes late', async () => {
+  const updates = new Updates(new HandClock());
+  for (let index = 0; index < 250; index += 1) updates.push('desired', `event ${index}`);
+  const first = await take(updates.watch(new AbortController().signal, () => statusOf(0)));
+  expect(first).toMatchObject({ text: 'event 50', serial: 51 });
+});
