@@ -11,6 +11,7 @@ import { errorMessageOf } from '../../src/core/errors.js';
 import type { Plan } from '../../src/core/types.js';
 import { generateBenchModel } from '../generate-model.js';
 import { Floor } from './floor.js';
+import { measurePlanning } from './planning.js';
 import { idleRunnerBytes } from './process-memory.js';
 import { reportLines } from './report.js';
 import type { BenchResult, FloorSample, SlotSample } from './report.js';
@@ -99,6 +100,7 @@ async function bench(settings: BenchSettings): Promise<BenchResult> {
     agents, settings, packageDirectory: root, stateRoot: join(directory, 'state', model), modelFile, model, idleRunnerBytes: idleBytes,
   });
 
+  for (const { nodes, layers, ms, limitMs } of measurePlanning()) say(`a plan for ${nodes} nodes and ${layers} layers takes ${ms.toFixed(1)} ms (aim: ${limitMs})`);
   say('a first ring, for its settings');
   const setup = { modelFile, settings, ...await plannedCacheTypes(ring(1)) };
   say(`slots with and without holes (KV ${setup.keyType}/${setup.valueType})`);

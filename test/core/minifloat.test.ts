@@ -58,8 +58,8 @@ describe('B6: minifloats', () => {
 describe('B6: precision names', () => {
   it('are all known, and any minifloat besides', () => {
     for (const name of PRECISION_NAMES) expect(parsePrecision(name), name).not.toBeNull();
-    expect(parsePrecision('mixed')).toEqual({ kind: 'stored' });
-    expect(parsePrecision(' BF16 ')).toEqual({ kind: 'ggml', type: 'bf16' });
+    expect(parsePrecision('mixed')).toMatchObject({ kind: 'stored' });
+    expect(parsePrecision(' BF16 ')).toMatchObject({ kind: 'ggml', type: 'bf16' });
     expect(parsePrecision('fp8')).toMatchObject({ kind: 'minifloat', scale: 'tensor', format: { name: 'f8e4m3' } });
     expect(parsePrecision('f6e3m2')).toMatchObject({ kind: 'minifloat', scale: 'none' });
     expect(parsePrecision('f9e4m4')).toBeNull();
