@@ -107,6 +107,15 @@ export interface MeasureOptions {
   readonly threads: number;
 }
 
+/** Weights in another precision (core/precision.ts). */
+export interface ConvertOptions {
+  /** A GGUF, or the first of several shards. */
+  readonly sourceFile: string;
+  readonly targetFile: string;
+  /** A name that core/precision.ts parses. */
+  readonly precision: string;
+}
+
 /** Of one device, on a layer of common size. */
 export interface MeasuredSpeed {
   /** Arithmetic of a prefill. */
@@ -231,6 +240,8 @@ export interface Runner {
   loadVocabulary(headerFile: string): Promise<VocabularyTable>;
   tokenize(text: string, options: { readonly addSpecial: boolean; readonly parseSpecial: boolean }): Promise<readonly number[]>;
   probeDevices(backend: Backend): Promise<EngineInventory>;
+  /** Writes a GGUF again in another precision; resolves with its bytes. */
+  convert(options: ConvertOptions, sourceBytes: number): Promise<number>;
   /** Takes a second or two of computing. */
   measure(options: MeasureOptions): Promise<MeasuredSpeed>;
   reset(): Promise<void>;
@@ -264,6 +275,9 @@ export interface StageFilesRequest {
   onInternetBytes?(bytes: number): void;
 }
 
+/** Which part of which model. */
+export type StagePart = Pick<StageFilesRequest, 'model' | 'range' | 'head' | 'tail'>;
+
 export interface StageFiles {
   readonly stageFile: string;
   readonly embedding: StageOptions['embedding'];
@@ -289,6 +303,8 @@ export interface ModelLibrary extends WeightsProvider {
   renderChat(model: HeldModel, remote: RemoteWeights, chat: ChatPrompt, signal: AbortSignal): Promise<string>;
   /** Makes the stage's files, or finds them; fetches only what is missing. Resumable. */
   stageFiles(request: StageFilesRequest, remote: RemoteWeights): Promise<StageFiles>;
+  /** Where the stage's file in another precision belongs, and its size; null = it is not there, or older than its source. */
+  convertedFile(stage: StagePart, sourceFile: string, precision: string): Promise<{ readonly file: string; readonly bytes: number | null }>;
 }
 
 /** This machine, as the capabilities record describes it. */

@@ -101,7 +101,7 @@ export class LocalStage {
       const files = await this.prepareFiles();
       if (this.stopped) return;
       this.setState('loading');
-      await this.load(files);
+      await this.load(await this.inPrecision(files));
       if (this.stopped) return;
       this.setState('ready');
       if (this.plan.stages.length > 1) await this.dialNext();
@@ -154,6 +154,18 @@ export class LocalStage {
     }, this.countedWeights());
     this.progress = 1;
     return files;
+  }
+
+  /** The stage's weights in the precision that the plan says; made once, found ever after. */
+  private async inPrecision(files: StageFiles): Promise<StageFiles> {
+    const { precision, range } = this.stage;
+    if (precision === undefined) return files;
+    const part = { model: this.plan.model, range, head: this.isHead, tail: this.isTail };
+    const { file, bytes } = await this.ports.library.convertedFile(part, files.stageFile, precision);
+    if (bytes !== null) return { ...files, stageFile: file, bytes };
+    const what = `layers ${range.start}-${range.end - 1} of ${this.plan.model.name}`;
+    const made = await this.ports.runners.convert(what, { sourceFile: files.stageFile, targetFile: file, precision }, files.bytes);
+    return { ...files, stageFile: file, bytes: made };
   }
 
   /** The remote weights, with every byte that comes for this stage counted. */

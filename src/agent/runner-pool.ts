@@ -6,7 +6,7 @@
  */
 import { RingError } from '../core/errors.js';
 import type { Plan, StagePlan } from '../core/types.js';
-import type { Clock, LoadedStage, Log, Runner, RunnerEvents, RunnerLauncher, StageOptions } from '../ports.js';
+import type { Clock, ConvertOptions, LoadedStage, Log, Runner, RunnerEvents, RunnerLauncher, StageOptions } from '../ports.js';
 
 /** How long a loaded runner waits for a plan that wants it. */
 const KEEP_RELEASED_MS = 10_000;
@@ -81,6 +81,18 @@ export class RunnerPool {
       throw error;
     } finally {
       this.loading.delete(runner);
+    }
+  }
+
+  /** In a child process of its own, because the arithmetic is the engine's. Resolves with the bytes written. */
+  async convert(what: string, options: ConvertOptions, sourceBytes: number): Promise<number> {
+    const runner = this.launcher.launch(`the conversion of ${what} to ${options.precision}`, NO_EVENTS);
+    this.loading.add(runner);
+    try {
+      return await runner.convert(options, sourceBytes);
+    } finally {
+      this.loading.delete(runner);
+      await runner.end();
     }
   }
 

@@ -12,7 +12,7 @@ import { stageBytes, stagePositionOf, stageTotalBytes } from './memory-model.js'
 import type { MemoryTable } from './memory-model.js';
 import { bytesText } from './quantities.js';
 import type { StageVerdict } from './tiling.js';
-import type { LayerRange, ModelShape, PlacementPolicy, PlanNote } from './types.js';
+import type { LayerRange, ModelShape, NodeSettings, PlacementPolicy, PlanNote } from './types.js';
 
 /** A node that may take layers. */
 export interface Candidate {
@@ -21,6 +21,10 @@ export interface Candidate {
   /** Integer; its part of the layers is proportional. Budget bytes, or measured speed. */
   readonly weight: number;
   readonly pin: LayerRange | null;
+  /** From a cluster file. Absent = nothing is said of this node. */
+  readonly settings?: NodeSettings;
+  /** Its own, where its weights or its cache take other room than the problem's table says. */
+  readonly table?: MemoryTable;
   /** Policy `auto` only, and only when somebody was measured. */
   readonly speed?: NodeSpeed;
 }
@@ -50,6 +54,11 @@ export type LayerResult =
   /** `memory`: less context or fewer slots might help. */
   | { readonly kind: 'failed'; readonly code: ErrorCode; readonly message: string; readonly memory: boolean };
 
+/** What stages take on this node. */
+export function tableOn(problem: Pick<LayerProblem, 'table'>, candidate: Candidate): MemoryTable {
+  return candidate.table ?? problem.table;
+}
+
 export function refuse(code: ErrorCode, message: string, memory = false): LayerResult {
   return { kind: 'failed', code, message, memory };
 }
@@ -65,12 +74,12 @@ export function isEmpty(range: LayerRange): boolean {
 
 /** Bytes of the range on this node. */
 export function bytesOn(problem: LayerProblem, candidate: Candidate, range: LayerRange): number {
-  return stageTotalBytes(problem.table, range.start, range.end, candidate.budget.weightScale);
+  return stageTotalBytes(tableOn(problem, candidate), range.start, range.end, candidate.budget.weightScale);
 }
 
 /** On layers `[start, end)`. The whole model is never a refused size. */
 export function verdictOn(problem: LayerProblem, candidate: Candidate, start: number, end: number): StageVerdict {
-  const bytes = stageTotalBytes(problem.table, start, end, candidate.budget.weightScale);
+  const bytes = stageTotalBytes(tableOn(problem, candidate), start, end, candidate.budget.weightScale);
   if (bytes > candidate.budget.budgetBytes) return 'exceeds';
   const isWhole = start === 0 && end === problem.shape.layers;
   return !isWhole && problem.refusedSizes.has(end - start) ? 'refused' : 'fits';
@@ -93,7 +102,7 @@ export function cutsWithin(shape: ModelShape, range: LayerRange): readonly numbe
 
 /** Layers that a node can hold by the average layer, when its stage also holds what `range` brings with it. */
 export function capacityOn(problem: LayerProblem, candidate: Candidate, range: LayerRange): number {
-  const { table } = problem;
+  const table = tableOn(problem, candidate);
   const scale = candidate.budget.weightScale;
   const position = stagePositionOf(range, table.layers);
   const total = Math.ceil((table.weightsBefore[table.layers] ?? 0) * scale) + (table.cacheBefore[table.layers] ?? 0)

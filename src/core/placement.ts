@@ -11,16 +11,18 @@ import { assert } from './errors.js';
 import type { ErrorCode } from './errors.js';
 import { preferHeld } from './held-tiling.js';
 import { layFastest } from './fastest-ring.js';
-import { capacityOn, isEmpty } from './layer-problem.js';
+import { capacityOn, isEmpty, tableOn } from './layer-problem.js';
 import type { Candidate, LayerProblem, LayerResult, Placed } from './layer-problem.js';
 import { layByWeight } from './layer-policies.js';
+import { nodeTable } from './node-tables.js';
 import { layManually } from './manual-layers.js';
 import { libllamaMemory, stageBytes } from './memory-model.js';
 import type { MemoryModel, MemoryTable } from './memory-model.js';
 import type { PlacementInput, PlacementNode, PlacementResult } from './placement-types.js';
+import { parsePrecision, weightStorage } from './precision.js';
 import { bytesText, countText } from './quantities.js';
 import { spillOf } from './spill.js';
-import type { HeldShard, ModelShape, NodeId, Plan, PlanNote, StagePlan } from './types.js';
+import type { HeldShard, ModelShape, NodeId, NodeSettings, Plan, PlanNote, StagePlan } from './types.js';
 
 /** Context when nobody asks, in tokens per slot; never more than the model was trained for. */
 export const DEFAULT_CONTEXT_TOKENS = 4096;
@@ -51,11 +53,13 @@ export function placeModel(input: PlacementInput, memory: MemoryModel = libllama
   const decodeSpeeds = wantsFastest(input) ? nodeSpeeds(nodes, budgets.budgets, shape) : null;
   const candidates = budgets.budgets.map((budget, index): Candidate => {
     const speed = decodeSpeeds?.[index];
+    const settings = nodes[index]?.settings;
     return {
       label: labels.get(budget.nodeId) ?? budget.nodeId,
       budget,
       weight: input.request.policy === 'throughput' ? speeds.weights[index] ?? 1 : budget.budgetBytes,
-      pin: nodes[index]?.settings?.layers ?? null,
+      pin: settings?.layers ?? null,
+      ...(settings === undefined ? {} : { settings }),
       ...(speed === undefined ? {} : { speed }),
     };
   });
@@ -73,9 +77,10 @@ function placeCandidates(
   const { shape, request } = input;
   const refusedSizes = new Set(shape.refusedStageLayers.map((refused) => refused.layers));
   const lay = (size: ContextSize): SizedResult => {
-    const table = memory(shape, { ...size, keyType: input.keyType, valueType: input.valueType });
+    const options = { ...size, keyType: input.keyType, valueType: input.valueType };
+    const table = memory(shape, options);
     const problem: LayerProblem = {
-      shape, table, candidates, refusedSizes, policy: request.policy, nodes: request.nodes, ordered: input.ordered,
+      shape, table, candidates: candidates.map((candidate) => withTable(candidate, nodeTable(shape, candidate.settings, options, memory))), refusedSizes, policy: request.policy, nodes: request.nodes, ordered: input.ordered,
     };
     const fastest = wantsFastest(input) ? layFastest(problem) : null;
     return { size, problem, result: fastest ?? (request.policy === 'manual' ? layManually(problem) : layByWeight(problem)) };
@@ -101,7 +106,11 @@ function placeCandidates(
   const placed = request.policy === 'manual' || input.ordered ? result.placed : preferHeld(problem, result.placed, shardsByNode(input));
   const held = placed === result.placed ? [] : [{ nodeId: null, text: 'cut where the nodes already hold their layers on disk' }];
   const all = [...notes, ...contextNotes(shape, wanted, size), ...result.notes, ...held, ...leftOutNotes(problem, placed)];
-  return { kind: 'plan', plan: planOf(input, problem.table, size, placed, all) };
+  return { kind: 'plan', plan: planOf(input, problem, size, placed, all) };
+}
+
+function withTable(candidate: Candidate, table: MemoryTable | undefined): Candidate {
+  return table === undefined ? candidate : { ...candidate, table };
 }
 
 function shardsByNode({ nodes, shape }: PlacementInput): ReadonlyMap<NodeId, readonly HeldShard[]> {
@@ -167,13 +176,16 @@ function contextNotes(shape: ModelShape, wanted: ContextSize, used: ContextSize)
 }
 
 function planOf(
-  input: PlacementInput, table: MemoryTable, size: ContextSize, placed: readonly Placed[], notes: readonly PlanNote[],
+  input: PlacementInput, problem: LayerProblem, size: ContextSize, placed: readonly Placed[], notes: readonly PlanNote[],
 ): Plan {
   const used = placed.filter(({ range }) => !isEmpty(range));
-  const stages = used.map(({ candidate: { budget }, range }, rank): StagePlan => {
+  const stages = used.map(({ candidate, range }, rank): StagePlan => {
+    const { budget, settings } = candidate;
+    const table = tableOn(problem, candidate);
     const spill = budget.spillAboveBytes === null ? null : spillOf(table, range, { deviceBytes: budget.spillAboveBytes, weightScale: budget.weightScale });
     return {
       rank, nodeId: budget.nodeId, range, predictedBytes: stageBytes(table, range, budget.weightScale).total, ...(spill === null ? {} : { spill }),
+      ...precisionOf(settings),
     };
   });
   for (const [index, stage] of stages.entries()) {
@@ -183,7 +195,7 @@ function planOf(
   assert(stages.at(-1)?.range.end === input.shape.layers, 'stages reach the last layer');
   const nodeBackends = new Map(used.map(({ candidate }) => [candidate.budget.nodeId, candidate.budget.backends] as const));
   const backends = assignShardBackends(stages, nodeBackends, input.shape.supportedBackends);
-  const spills = stages.flatMap((stage) => spillNotes(stage));
+  const spills = stages.flatMap((stage) => [...spillNotes(stage), ...precisionNotes(stage)]);
   return {
     planId: input.planId,
     instanceId: input.instanceId,
@@ -195,6 +207,19 @@ function planOf(
     valueType: input.valueType,
     explanation: [...notes, ...backends.notes, ...spills],
   };
+}
+
+function precisionNotes({ nodeId, precision }: StagePlan): readonly PlanNote[] {
+  const parsed = precision === undefined ? null : parsePrecision(precision);
+  const storage = parsed === null ? null : weightStorage(parsed);
+  if (parsed === null || storage === null) return [];
+  return [{ nodeId, text: `its layers' matrices are converted to ${parsed.name}${storage === parsed.name ? '' : `, rounded to its grid and stored as ${storage}`}` }];
+}
+
+/** What the stage's weights are converted to; nothing where they stay as stored. */
+function precisionOf(settings: NodeSettings | undefined): Pick<StagePlan, 'precision'> {
+  const precision = settings?.precision === undefined ? null : parsePrecision(settings.precision);
+  return precision === null || weightStorage(precision) === null ? {} : { precision: precision.name };
 }
 
 function heldModelOf(shape: ModelShape): Plan['model'] {

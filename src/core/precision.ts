@@ -14,6 +14,19 @@ export type Precision =
   /** Rounded to the format's grid; `scale` says what is divided out before: nothing, per tensor, per 32 weights. */
   | { readonly name: string; readonly kind: 'minifloat'; readonly format: Minifloat; readonly scale: 'none' | 'tensor' | 'block' };
 
+/** How a precision's weights lie in a file. */
+export type WeightStorage = 'f32' | 'f16' | 'bf16' | 'mxfp4' | 'nvfp4';
+export const WEIGHT_STORAGES: readonly WeightStorage[] = ['f32', 'f16', 'bf16', 'mxfp4', 'nvfp4'];
+
+/** Null = as the model stores them. A grid of at most eight bits is stored as bf16, which has all its values. */
+export function weightStorage(precision: Precision): WeightStorage | null {
+  switch (precision.kind) {
+    case 'stored': return null;
+    case 'ggml': return precision.type;
+    case 'minifloat': return 'bf16';
+  }
+}
+
 export const PRECISION_NAMES: readonly string[] = ['f32', 'f16', 'bf16', 'mixed', 'fp8', 'fp8e5m2', 'mxfp8', 'nvfp4', 'mxfp4'];
 
 /** Null when the name is none. Case and surrounding space do not matter. */

@@ -308,6 +308,11 @@ export interface SequenceSlice {
   readonly tokens: number;
   /** The tail samples after the slice's last token. False for all but the last chunk of a prefill. */
   readonly sample: boolean;
+  /**
+   * The slice's last tokens again, when they are guesses: the tail draws before each of them and after the last, and stops at
+   * the first that is none of its own. The slot's next slice begins where the right ones end. Absent = none.
+   */
+  readonly draft?: readonly number[];
 }
 
 /** Sequence bookkeeping that travels in ring order with the frames, so that every stage agrees on slots. */
@@ -351,6 +356,8 @@ export interface ModelShape {
   readonly trainedContext: number;
   /** Weight bytes of each layer, as stored. Length `layers`. */
   readonly layerBytes: readonly number[];
+  /** The same with the layers' matrices in another type (core/precision.ts). Absent = not known: the stored bytes count. */
+  readonly layerBytesAs?: Readonly<Record<'f32' | 'f16' | 'bf16' | 'mxfp4' | 'nvfp4', readonly number[]>>;
   /** Token embedding and everything else the head's file holds in memory (0 when looked up from disk). */
   readonly headBytes: number;
   /** Output matrix, final norm, tokenizer: what the tail holds beyond its layers. */

@@ -6,9 +6,10 @@
  */
 import { join } from 'node:path';
 import { existsSync } from 'node:fs';
+import { stat } from 'node:fs/promises';
 import { RingError } from '../core/errors.js';
 import type { HeldModel, HeldShard, ModelShape } from '../core/types.js';
-import type { ChatPrompt, Log, ModelLibrary, RemoteWeights, StageFiles, StageFilesRequest, TensorContent, WeightsHeader } from '../ports.js';
+import type { ChatPrompt, Log, ModelLibrary, RemoteWeights, StageFiles, StageFilesRequest, StagePart, TensorContent, WeightsHeader } from '../ports.js';
 import type { ChatTemplate } from './chat-template.js';
 import { chatTemplate } from './chat-template.js';
 import type { GgufHeader } from './gguf-reader.js';
@@ -141,6 +142,17 @@ export class DiskModelLibrary implements ModelLibrary {
     const rows = layout.embedding;
     const copied = rows === null ? null : { file: embeddingFileOf(target), offset: 0, ggmlType: rows.ggmlType, rows: rows.rows };
     return { stageFile: target, embedding: stored !== null && head && !isWhole(spec, model.layers) ? embeddingInModel(stored.header) : copied, bytes: layout.fileBytes };
+  }
+
+  async convertedFile({ model, range, head, tail }: StagePart, sourceFile: string, precision: string): Promise<{ file: string; bytes: number | null }> {
+    const file = this.shardCache.convertedPathOf(model.digest, { range, head, tail }, precision);
+    try {
+      const [source, converted] = await Promise.all([stat(sourceFile), stat(file)]);
+      return { file, bytes: converted.mtimeMs >= source.mtimeMs ? converted.size : null };
+    } catch {
+      // Not there yet: making it says what is wrong, if anything is.
+      return { file, bytes: null };
+    }
   }
 
   async header(modelDigest: string): Promise<WeightsHeader | null> {

@@ -12,6 +12,7 @@ import type { GgufHeader } from './gguf-reader.js';
 import { shardName } from './gguf-reader.js';
 import { metadataNumber, metadataPerLayer } from './gguf-values.js';
 import { architectureFacts, layerOfTensor } from './model-facts.js';
+import { layerBytesAs } from './precision-bytes.js';
 import { tailExtraBytes, tiedCopyBytes } from './stage-file.js';
 
 /** The name that people type: the file's name without `.gguf` and without the shard number. */
@@ -42,6 +43,7 @@ export function modelShape(header: GgufHeader, name: string): ModelShape {
     vocabularySize: facts.vocabularySize,
     trainedContext: number('context_length') ?? 0,
     layerBytes,
+    layerBytesAs: layerBytesAs(header.tensors, layers),
     headBytes: 0,
     tailBytes: tailExtraBytes(header, architecture),
     wholeBytes,

@@ -31,6 +31,11 @@ export class ShardCache {
   }
 
 
+  /** Beside the shard; no shard itself: peers are given stored weights only. */
+  convertedPathOf(digest: string, spec: StageSpec, precision: string): string {
+    return this.pathOf(digest, spec).replace(/\.gguf$/, `.${precision}.gguf`);
+  }
+
   /** What is there by name, sorted. */
   list(): HeldShard[] {
     const shards: HeldShard[] = [];

@@ -12,7 +12,7 @@ import { Duplex } from 'node:stream';
 import { fileURLToPath } from 'node:url';
 import { RingError } from '../core/errors.js';
 import type { Device } from '../core/types.js';
-import type { EngineInventory, LoadedStage, Log, MeasuredSpeed, MeasureOptions, Runner, RunnerEvents, RunnerLauncher, StageOptions, VocabularyTable } from '../ports.js';
+import type { ConvertOptions, EngineInventory, LoadedStage, Log, MeasuredSpeed, MeasureOptions, Runner, RunnerEvents, RunnerLauncher, StageOptions, VocabularyTable } from '../ports.js';
 import { encodeFrame, FrameDecoder } from '../wire/framing.js';
 import { isActivation, MAX_PIPE_FRAME_BYTES, PIPE_ACTIVATION, PIPE_CONTROL, PIPE_KIND_BYTES } from '../wire/pipe.js';
 import { decodeFromRunner, encodeToRunner } from '../wire/runner-codec.js';
@@ -24,6 +24,8 @@ const STDERR_KEPT_BYTES = 32 * 1024;
 /** Loading is bounded by the disk's speed: a floor, and the time that a slow disk needs. */
 const LOAD_DEADLINE_FLOOR_MS = 60_000;
 const SLOWEST_DISK_BYTES_PER_MS = 30_000;
+/** Of stored weights, on a slow core. */
+const SLOWEST_CONVERSION_BYTES_PER_MS = 3_000;
 const VOCABULARY_DEADLINE_MS = 60_000;
 const PROBE_DEADLINE_MS = 30_000;
 /** A device may compile its kernels first, and everything else comes before measuring. */
@@ -128,6 +130,14 @@ export class RunnerProcess implements Runner {
     const message = await this.ask({ kind: 'measure', options }, (answer) => answer.kind === 'measured', MEASURE_DEADLINE_MS, 'measuring');
     if (message.kind !== 'measured') throw new RingError('internal', `${this.what} answered ${message.kind} to a measurement`);
     return message.speed;
+  }
+
+  async convert(options: ConvertOptions, sourceBytes: number): Promise<number> {
+    if (this.child.pid !== undefined) lowestPriority(this.child.pid);
+    const deadlineMs = LOAD_DEADLINE_FLOOR_MS + sourceBytes / SLOWEST_CONVERSION_BYTES_PER_MS;
+    const message = await this.ask({ kind: 'convert', options }, (answer) => answer.kind === 'converted', deadlineMs, 'converting weights');
+    if (message.kind !== 'converted') throw new RingError('internal', `${this.what} answered ${message.kind} to a conversion`);
+    return message.bytes;
   }
 
   /** Forgets every sequence; the weights stay. */

@@ -8,6 +8,7 @@ import { measureSpeed } from '../engine/measure.js';
 import { openStage } from '../engine/stage.js';
 import { openVocabulary } from '../engine/vocabulary.js';
 import type { StageEngine, StageOptions, Vocabulary } from '../ports.js';
+import { convertFile } from './convert-file.js';
 import { decodeActivation, encodeActivation } from '../wire/activation-codec.js';
 import type { FromRunner, ToRunner } from '../wire/runner-codec.js';
 
@@ -36,6 +37,12 @@ export class RunnerLoop {
       case 'probe_devices': return this.probe(message.backend);
       case 'measure':
         this.output.control({ kind: 'measured', speed: measureSpeed(message.options) });
+        return;
+      case 'convert':
+        convertFile(message.options).then(
+          (bytes) => this.output.control({ kind: 'converted', bytes }),
+          (error: unknown) => this.output.control({ kind: 'failed', code: errorCodeOf(error), message: errorMessageOf(error), step: 0, call: 0 }),
+        );
         return;
       case 'reset':
         this.stage?.reset();

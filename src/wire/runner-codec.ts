@@ -6,7 +6,7 @@
 import { RingError } from '../core/errors.js';
 import type { ErrorCode } from '../core/errors.js';
 import type { Backend, Device, GgmlCacheType } from '../core/types.js';
-import type { EngineInventory, LoadedStage, MeasuredSpeed, MeasureOptions, StageOptions, StageRole, VocabularyTable } from '../ports.js';
+import type { ConvertOptions, EngineInventory, LoadedStage, MeasuredSpeed, MeasureOptions, StageOptions, StageRole, VocabularyTable } from '../ports.js';
 import { ringagent } from './gen/messages.js';
 
 const { ToRunner: WireToRunner, FromRunner: WireFromRunner } = ringagent.runner;
@@ -17,6 +17,7 @@ export type ToRunner =
   | { readonly kind: 'tokenize'; readonly call: number; readonly text: string; readonly addSpecial: boolean; readonly parseSpecial: boolean }
   | { readonly kind: 'probe_devices'; readonly backend: Backend }
   | { readonly kind: 'measure'; readonly options: MeasureOptions }
+  | { readonly kind: 'convert'; readonly options: ConvertOptions }
   | { readonly kind: 'reset' };
 
 export type FromRunner =
@@ -28,6 +29,7 @@ export type FromRunner =
   | { readonly kind: 'resident'; readonly bytes: number }
   /** `step` and `call` are 0 when the runner as a whole failed. */
   | { readonly kind: 'failed'; readonly code: ErrorCode; readonly message: string; readonly step: number; readonly call: number }
+  | { readonly kind: 'converted'; readonly bytes: number }
   | { readonly kind: 'was_reset' };
 
 /** -1 stands for none on the wire. */
@@ -47,6 +49,10 @@ export function decodeToRunner(bytes: Uint8Array): ToRunner {
   }
   if (wire.probeDevices) return { kind: 'probe_devices', backend: (wire.probeDevices.backend ?? 'cpu') as Backend };
   if (wire.reset) return { kind: 'reset' };
+  if (wire.convert) {
+    const { sourceFile, targetFile, precision } = wire.convert;
+    return { kind: 'convert', options: { sourceFile: sourceFile ?? '', targetFile: targetFile ?? '', precision: precision ?? '' } };
+  }
   if (wire.measure) {
     const { backend, directory, threads } = wire.measure;
     return { kind: 'measure', options: { backend: (backend ?? 'cpu') as Backend, directory: directory ?? '', threads: threads ?? 1 } };
@@ -79,6 +85,7 @@ export function decodeFromRunner(bytes: Uint8Array): FromRunner {
     const { code, message, step, call } = wire.failed;
     return { kind: 'failed', code: (code ?? 'internal') as ErrorCode, message: message ?? '', step: step ?? 0, call: call ?? 0 };
   }
+  if (wire.converted) return { kind: 'converted', bytes: Number(wire.converted.bytes ?? 0) };
   if (wire.wasReset) return { kind: 'was_reset' };
   throw new RingError('bad_frame', 'a message of the runner has no known kind');
 }
@@ -90,6 +97,7 @@ function toWire(message: ToRunner): ringagent.runner.ToRunner.$Properties {
     case 'tokenize': return { tokenize: message };
     case 'probe_devices': return { probeDevices: { backend: message.backend } };
     case 'measure': return { measure: message.options };
+    case 'convert': return { convert: message.options };
     case 'reset': return { reset: {} };
   }
 }
@@ -115,6 +123,7 @@ function fromRunnerToWire(message: FromRunner): ringagent.runner.FromRunner.$Pro
     case 'measured': return { measured: message.speed };
     case 'resident': return { resident: { bytes: message.bytes } };
     case 'failed': return { failed: message };
+    case 'converted': return { converted: { bytes: message.bytes } };
     case 'was_reset': return { wasReset: true };
   }
 }
