@@ -13,6 +13,7 @@ import { addClusterRoutes } from './cluster-routes.js';
 import { addCompletionRoutes } from './completion-routes.js';
 import { addDashboardRoutes, DASHBOARD_PATHS, dashboardPage, wantsPage } from './dashboard-routes.js';
 import { checkHost, checkOrigin, KeyCheck } from './guards.js';
+import { Metrics } from './metrics.js';
 import { addModelRoutes } from './model-routes.js';
 
 /** Answers without a key: they say nothing about the cluster. */
@@ -22,6 +23,7 @@ const OPEN_PATHS: ReadonlySet<string> = new Set(['/', '/health', ...DASHBOARD_PA
 const METHODS: readonly (readonly [path: string, methods: string])[] = [
   ['/', 'GET'],
   ['/health', 'GET'],
+  ['/metrics', 'GET'],
   ['/v1/models', 'GET'],
   ['/v1/models/:id{.+}', 'GET'],
   ['/v1/chat/completions', 'POST'],
@@ -39,6 +41,7 @@ const PREFLIGHT_MAX_AGE_SECONDS = '600';
 export function createApp(service: AgentService, options: ApiOptions): Hono<ApiEnv> {
   const app = new Hono<ApiEnv>();
   const keys = new KeyCheck(options.apiKeys);
+  const metrics = new Metrics(service);
 
   app.use(async (context, next) => {
     const host = context.req.header('host');
@@ -67,7 +70,8 @@ export function createApp(service: AgentService, options: ApiOptions): Hono<ApiE
     return context.json({ status: 'ok' });
   });
   addModelRoutes(app, service, options);
-  addCompletionRoutes(app, service, options);
+  app.get('/metrics', async (context) => context.body(await metrics.text(), 200, { 'Content-Type': metrics.contentType }));
+  addCompletionRoutes(app, { ready: () => service.ready(), complete: (task, signal) => metrics.counted(task, signal) }, options);
   addClusterRoutes(app, service, options);
 
   for (const [path, methods] of METHODS) {
@@ -118,6 +122,7 @@ function welcomeText(options: ApiOptions): string {
     '',
     'GET    /                            the dashboard, in a browser',
     'GET    /health                      200 when requests are taken',
+    'GET    /metrics                     figures for Prometheus',
     'GET    /v1/models                   models that the cluster can serve',
     'POST   /v1/chat/completions         OpenAI\'s chat API, also as a stream',
     'POST   /v1/completions              OpenAI\'s text API, also as a stream',

@@ -18,7 +18,7 @@ import type { CompletionRequest } from './openai-schema.js';
 import { RequestAbort } from './request-abort.js';
 import { EVENT_STREAM_HEADERS, eventStream, sseEvent, within } from './sse.js';
 
-export function addCompletionRoutes(app: Hono<ApiEnv>, service: AgentService, options: ApiOptions): void {
+export function addCompletionRoutes(app: Hono<ApiEnv>, service: Pick<AgentService, 'complete' | 'ready'>, options: ApiOptions): void {
   app.post('/v1/chat/completions', async (context) =>
     answer(context, 'chat', parseChatRequest(await readJsonBody(context.req.raw), options)));
   app.post('/v1/completions', async (context) =>

@@ -132,7 +132,7 @@ function nodeCard({ node, stage }, { x, y }, { width, height }, names) {
   const parts = [
     draw('title', {}, `${name}: ${state}${node?.problem ? `, ${node.problem}` : ''}`),
     draw('rect', { class: 'box', x: left, y: top, width, height, rx: 12 }),
-    draw('text', { class: 'name', x: left + 12, y: top + 22 }, fitted(name, (inner - (node?.coordinator ? 20 : 0)) / 7.4)),
+    draw('text', { class: 'name', x: left + 12, y: top + 22 }, fitted(name, (inner - (node?.coordinator ? 28 : 0)) / 7.4)),
     draw('text', { class: 'faint small', x: left + 12, y: top + 39 }, state === 'alive' ? marks : state),
     draw('text', { class: stage === null ? 'faint small' : 'small strong', x: left + 12, y: top + 56 }, stage === null ? 'no layers' : stageText(stage)),
   ];
