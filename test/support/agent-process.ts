@@ -14,7 +14,7 @@ import type { LanHost } from '../lan/harness.js';
 import { callHttp } from './http.js';
 import type { HttpAnswer, HttpCall, HttpTarget } from './http.js';
 import { OWNER_TAG } from './owner.js';
-import { clearStaleProcesses, runToEnd, TestChild, waitUntil } from './processes.js';
+import { clearStaleProcesses, runToEnd, signalQuietly, TestChild, waitUntil } from './processes.js';
 import type { Exit, Finished } from './processes.js';
 
 const MAIN = fileURLToPath(new URL('../../dist/src/cli/main.js', import.meta.url));
@@ -144,6 +144,21 @@ export class AgentProcess {
     await this.child.reap();
   }
 
+  /** Stops the agent's process where it is, as a debugger does; its connections stay open, what it started goes on. */
+  freeze(): void {
+    this.child.signalAlone('SIGSTOP');
+  }
+
+  /** Lets a frozen agent go on. */
+  thaw(): void {
+    this.child.signalAlone('SIGCONT');
+  }
+
+  /** Signals what the agent started (its runners) and not the agent. */
+  signalRunners(signal: NodeJS.Signals): void {
+    for (const pid of this.family()) if (pid !== this.pid) signalQuietly(pid, signal);
+  }
+
   /** The agent alone is killed; what it started must notice by itself. */
   async killAgentAlone(): Promise<void> {
     this.child.signalAlone('SIGKILL');
@@ -181,7 +196,7 @@ function mainProgram(): string {
 }
 
 function isConnectionError(error: unknown): boolean {
-  return error instanceof Error && 'code' in error && (error.code === 'ECONNREFUSED' || error.code === 'ECONNRESET');
+  return error instanceof Error && 'code' in error && ['ECONNREFUSED', 'ECONNRESET', 'EPIPE'].includes(String(error.code));
 }
 
 function isClusterStatus(value: unknown): value is ClusterStatus {

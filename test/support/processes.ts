@@ -165,8 +165,13 @@ export async function runToEnd(command: string, args: readonly string[], options
 }
 
 export function killQuietly(pid: number): void {
+  signalQuietly(pid, 'SIGKILL');
+}
+
+/** Nothing happens when the process has ended. */
+export function signalQuietly(pid: number, signal: NodeJS.Signals): void {
   try {
-    process.kill(pid, 'SIGKILL');
+    process.kill(pid, signal);
   } catch (error) {
     if (!isGone(error)) throw error;
   }
