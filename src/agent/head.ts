@@ -92,9 +92,9 @@ export class Head {
   /** A step came around. */
   stepReturned(header: ActivationHeader): void {
     const nowMs = this.ports.clock.now();
-    this.measure(header, nowMs);
+    const elapsedMs = this.measure(header, nowMs);
     this.load.stepReturned(header.stageMicros, nowMs);
-    for (const done of this.scheduler.complete(header.step, header.sampled, header.computeMicros)) {
+    for (const done of this.scheduler.complete(header.step, header.sampled, header.computeMicros, elapsedMs)) {
       this.ports.send(done.origin, { kind: 'finished', requestId: done.requestId, planId: this.plan.planId, reason: done.reason, tokens: done.tokens });
     }
     this.pump();
@@ -151,14 +151,16 @@ export class Head {
     }
   }
 
-  private measure(header: ActivationHeader, nowMs: number): void {
+  /** How long the step was under way. */
+  private measure(header: ActivationHeader, nowMs: number): number {
     const sent = this.sentAt.get(header.step);
     this.sentAt.delete(header.step);
-    if (sent === undefined || !sent.alone) return;
+    if (sent === undefined || !sent.alone) return nowMs - (sent?.atMs ?? nowMs);
     const overhead = Math.max(0, (nowMs - sent.atMs) * 1000 - header.computeMicros) / this.plan.stages.length;
     const weight = this.samples === 0 ? 1 : HOP_SMOOTHING;
     this.overheadMicros += (overhead - this.overheadMicros) * weight;
     this.computeMicros += (header.computeMicros - this.computeMicros) * weight;
     this.samples += 1;
+    return nowMs - sent.atMs;
   }
 }

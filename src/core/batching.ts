@@ -15,6 +15,7 @@ import type { FinishReason } from './messages.js';
 import { PrefillPace } from './prefill-pace.js';
 import { PrefixCache } from './prefix-cache.js';
 import type { Placement, SlotHistory } from './prefix-cache.js';
+import { MAX_DRAFT_TOKENS, Speculation } from './speculation.js';
 import type { NodeId, SampledToken, SamplingSettings, SequenceOperation, SequenceSlice } from './types.js';
 
 /** Sequences that wait for a slot; beyond it a request is refused (the API answers 429). */
@@ -70,12 +71,15 @@ interface Sequence {
   waiting: boolean;
   /** The last step that it was part of: whoever waited longest goes first. */
   lastStep: number;
+  readonly speculation: Speculation;
 }
 
 interface FlyingStep {
   readonly step: number;
   readonly kind: 'decode' | 'prefill' | 'operations';
   readonly tokens: number;
+  /** The only sequence of a decode step, with its guesses. */
+  readonly lone: { readonly sequence: Sequence; readonly drafted: number } | null;
 }
 
 export interface BatchingCounters {
@@ -87,6 +91,9 @@ export interface BatchingCounters {
   readonly prefilledTokens: number;
   /** Prompt tokens that were not computed, because a slot held them already. */
   readonly reusedTokens: number;
+  /** Guesses that were sent, and those that were right. */
+  readonly draftedTokens: number;
+  readonly acceptedTokens: number;
 }
 
 export class HeadScheduler {
@@ -103,6 +110,8 @@ export class HeadScheduler {
   private decodedTokens = 0;
   private prefilledTokens = 0;
   private reusedTokens = 0;
+  private draftedTokens = 0;
+  private acceptedTokens = 0;
   private readonly prefixes: PrefixCache;
 
   constructor(private readonly settings: BatchingSettings) {
@@ -133,6 +142,7 @@ export class HeadScheduler {
       sent: 0,
       waiting: false,
       lastStep: 0,
+      speculation: new Speculation(),
     });
     return { kind: 'admitted' };
   }
@@ -162,20 +172,27 @@ export class HeadScheduler {
     return null;
   }
 
-  /** A step came around the ring; its runners computed for `computeMicros` in all. Results of sequences that are gone are dropped. */
-  complete(step: number, sampled: readonly SampledToken[], computeMicros: number): SequenceFinished[] {
+  /**
+   * A step came around the ring after `elapsedMs`; its runners computed for `computeMicros` in all. Results of sequences
+   * that are gone are dropped.
+   */
+  complete(step: number, sampled: readonly SampledToken[], computeMicros: number, elapsedMs = computeMicros / 1000): SequenceFinished[] {
     const index = this.flying.findIndex((candidate) => candidate.step === step);
     if (index < 0) return [];
     const [flown] = this.flying.splice(index, 1);
-    if (flown?.kind === 'decode') this.pace.decodeMeasured(computeMicros);
+    if (flown?.kind === 'decode' && (flown.lone?.drafted ?? 0) === 0) this.pace.decodeMeasured(computeMicros);
+    if (flown !== undefined) this.measureLone(flown, sampled.length, elapsedMs);
     if (flown?.kind === 'prefill') this.pace.chunkMeasured(flown.tokens, computeMicros);
     const finished: SequenceFinished[] = [];
+    const answered = new Set<Sequence>();
     for (const token of sampled) {
       const sequence = this.slots[token.slot] ?? null;
       if (sequence === null || sequence.request.requestId !== token.sequenceId) continue;
       if (!sequence.waiting || token.position !== sequence.tokens.length) continue;
-      sequence.waiting = false;
+      answered.add(sequence);
       sequence.tokens.push(token.token);
+      // The newest token has not been sent, and what was sent beyond it were wrong guesses.
+      sequence.sent = sequence.tokens.length - 1;
       this.decodedTokens += 1;
       const drawn = sequence.tokens.length - sequence.request.promptTokens.length;
       const reason = this.finishReason(sequence, drawn, token.endOfGeneration);
@@ -183,7 +200,19 @@ export class HeadScheduler {
       finished.push({ requestId: sequence.request.requestId, origin: sequence.request.origin, reason, tokens: drawn });
       this.remove(sequence);
     }
+    for (const sequence of answered) sequence.waiting = false;
     return finished;
+  }
+
+  private measureLone({ lone }: FlyingStep, drawn: number, elapsedMs: number): void {
+    if (lone === null) return;
+    if (lone.drafted === 0) {
+      lone.sequence.speculation.plainMeasured(elapsedMs);
+      return;
+    }
+    this.draftedTokens += lone.drafted;
+    this.acceptedTokens += Math.max(0, drawn - 1);
+    lone.sequence.speculation.draftMeasured(lone.drafted, drawn, elapsedMs);
   }
 
   counters(): BatchingCounters {
@@ -195,6 +224,8 @@ export class HeadScheduler {
       decodedTokens: this.decodedTokens,
       prefilledTokens: this.prefilledTokens,
       reusedTokens: this.reusedTokens,
+      draftedTokens: this.draftedTokens,
+      acceptedTokens: this.acceptedTokens,
     };
   }
 
@@ -330,20 +361,31 @@ export class HeadScheduler {
     for (const sequence of sequences) {
       const token = sequence.tokens[sequence.sent];
       assert(token !== undefined, 'a ready sequence has a token to send');
-      slices.push({ slot: sequence.slot, position: sequence.sent, tokens: 1, sample: true });
-      tokens.push(token);
-      sequence.sent += 1;
+      const draft = sequences.length === 1 ? this.draftFor(sequence) : [];
+      const slice = { slot: sequence.slot, position: sequence.sent, tokens: 1 + draft.length, sample: true };
+      slices.push(draft.length === 0 ? slice : { ...slice, draft });
+      tokens.push(token, ...draft);
+      sequence.sent += 1 + draft.length;
       sequence.waiting = true;
       sequence.lastStep = this.nextStep;
     }
     this.lastWasPrefill = false;
-    return this.makeStep('decode', slices, tokens);
+    const [only] = sequences;
+    return this.makeStep('decode', slices, tokens, sequences.length === 1 && only !== undefined ? { sequence: only, drafted: tokens.length - 1 } : null);
   }
 
-  private makeStep(kind: FlyingStep['kind'], slices: readonly SequenceSlice[], tokens: readonly number[]): HeadStep {
+  /** Guesses at what follows; fewer than the answer may still grow by. */
+  private draftFor(sequence: Sequence): readonly number[] {
+    if (!this.settings.canRollBack) return [];
+    const { request, tokens } = sequence;
+    const left = Math.min(request.promptTokens.length + request.maxTokens, this.settings.contextTokens) - tokens.length;
+    return sequence.speculation.propose(tokens, Math.min(left - 1, MAX_DRAFT_TOKENS, this.settings.batchTokens - 1));
+  }
+
+  private makeStep(kind: FlyingStep['kind'], slices: readonly SequenceSlice[], tokens: readonly number[], lone: FlyingStep['lone'] = null): HeadStep {
     const step = this.nextStep;
     this.nextStep += 1;
-    this.flying.push({ step, kind, tokens: tokens.length });
+    this.flying.push({ step, kind, tokens: tokens.length, lone });
     return { step, operations: this.operations.splice(0), slices, tokens: Int32Array.from(tokens) };
   }
 

@@ -39,8 +39,11 @@ export interface ContextSettings {
   readonly threads: number;
   /** Rows per call whose logits are wanted at most; bounds the logits buffer. */
   readonly maxOutputs: number;
+  readonly maxOutputsPerSequence: number;
   readonly keyType: GgmlCacheType;
   readonly valueType: GgmlCacheType;
+  /** Keys and values in host memory although a device computes. */
+  readonly cacheOnHost?: boolean;
   /** `registerEvalCallback`'s address; null = none. */
   readonly evalCallback: bigint | null;
 }
@@ -115,6 +118,7 @@ export function openContext(engineModel: EngineModel, settings: ContextSettings)
   params.n_ubatch = settings.batchTokens;
   params.n_seq_max = settings.slots;
   params.n_outputs_max = settings.maxOutputs;
+  params.n_outputs_max_per_seq = settings.maxOutputsPerSequence;
   const threads = Math.max(1, Math.min(settings.threads, Math.floor(c.llama_model_size(model) / MIN_WEIGHT_BYTES_PER_THREAD)));
   params.n_threads = threads;
   params.n_threads_batch = threads;
@@ -124,11 +128,11 @@ export function openContext(engineModel: EngineModel, settings: ContextSettings)
   // Latent attention: values are a view into the keys, and the engine refuses another type for them.
   const latent = metadataText(engineModel.llama, model, `${engineModel.architecture}.${LATENT_ATTENTION_KEY}`) !== null;
   params.type_v = CACHE_TYPES[latent ? settings.keyType : settings.valueType];
-  params.offload_kqv = !onCpu;
+  params.offload_kqv = !onCpu && settings.cacheOnHost !== true;
   params.op_offload = !onCpu;
   // A KV stream per sequence: attention then never sums over other people's cells.
   params.kv_unified = false;
-  // Windowed layers keep their window only; nothing here ever rolls a sequence back.
+  // Windowed layers keep their window only; a sequence in such a model is never rolled back (stage.ts, canRollBack).
   params.swa_full = false;
   params.cb_eval = settings.evalCallback;
   const mark = engineLog.mark();

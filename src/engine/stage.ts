@@ -5,6 +5,7 @@
  * it dislikes. Every call blocks its thread. It must not know frames, pipes or other stages.
  */
 import { RingError } from '../core/errors.js';
+import { MAX_DRAFT_TOKENS } from '../core/speculation.js';
 import type { SampledToken, SequenceOperation, SequenceSlice } from '../core/types.js';
 import { architectureRules } from '../model/architectures.js';
 import type { StageEngine, StageInput, StageOptions, StageOutput } from '../ports.js';
@@ -16,6 +17,7 @@ import { loadModel, openContext } from './model-loader.js';
 import type { EngineModel } from './model-loader.js';
 import { SequenceSampler } from './sampler.js';
 import type { SamplerVocabulary } from './sampler.js';
+import { RecomputingStage } from './recomputing-stage.js';
 import { MAX_PADDED_LANE_TOKENS, packCalls } from './slot-packing.js';
 import type { EngineCall } from './slot-packing.js';
 import { endOfGenerationTokens } from './vocabulary.js';
@@ -31,6 +33,8 @@ interface OpenSequence {
   readonly retained: boolean;
   /** Position of the next token. */
   next: number;
+  /** How many of the last tokens were guesses: the next slice may begin so much earlier. */
+  drafted: number;
   /** Set when a step failed half-way: what the slot holds is unknown until it is closed. */
   broken: boolean;
 }
@@ -53,6 +57,10 @@ const PADDING_TOKEN = 0;
  */
 export function openStage(options: StageOptions): StageEngine {
   checkOptions(options);
+  if (options.keyValueCache === 'none') {
+    const { keyValueCache: _none, ...cached } = options;
+    return new RecomputingStage(options, openStage({ ...cached, slots: 1 }));
+  }
   const model = loadModel(options.stageFile, {
     ...(options.backend === undefined ? {} : { backend: options.backend }),
     ...(options.deviceLayers === undefined ? {} : { deviceLayers: options.deviceLayers }),
@@ -91,6 +99,8 @@ class LlamaStage implements StageEngine {
   private readonly laneOfSlot: Int32Array;
   /** A recurrent state is not copied between sequences: those go on with padding. */
   private readonly movable: boolean;
+  /** Rows of a call that can have logits, at the tail. */
+  private readonly maxSampledRows: number;
   private holeySteps = 0;
   private logitsPlaces = new Map<number, LogitsPlace>();
   private closed = false;
@@ -102,6 +112,7 @@ class LlamaStage implements StageEngine {
     this.movable = !rules.recurrent;
     // A window's cells are overwritten as it moves on; of architectures that no test has split nobody knows.
     this.canRollBack = !rules.recurrent && rules.window === 'none' && rules.unsplittableReason === null;
+    this.maxSampledRows = Math.min(Math.max(options.slots, this.canRollBack ? 1 + MAX_DRAFT_TOKENS : 1), batchTokens);
     this.takesTokens = role === 'whole' || role === 'head';
     this.samples = role === 'whole' || role === 'tail';
     this.hiddenSize = model.hiddenSize;
@@ -131,10 +142,12 @@ class LlamaStage implements StageEngine {
         contextTokens: options.contextTokens,
         slots: options.slots,
         batchTokens,
-        maxOutputs: this.samples ? Math.min(options.slots, batchTokens) : batchTokens,
+        maxOutputs: this.samples ? this.maxSampledRows : batchTokens,
+        maxOutputsPerSequence: this.samples ? Math.min(this.canRollBack ? 1 + MAX_DRAFT_TOKENS : 1, batchTokens) : batchTokens,
         threads: options.threads,
         keyType: options.keyType,
         valueType: options.valueType,
+        cacheOnHost: options.keyValueCache === 'host',
         evalCallback: this.tap?.callback ?? null,
       });
     } catch (error) {
@@ -180,7 +193,7 @@ class LlamaStage implements StageEngine {
         this.model.llama.c.llama_memory_seq_cp(this.memory, this.laneOfSlot[reuse.slot] ?? -1, lane, -1, -1);
       }
       if (current !== null || reuse !== undefined) this.dropFrom(lane, next);
-      this.lanes[lane] = { sequenceId: operation.sequenceId, slot: operation.slot, sampler, retained: false, next, broken: false };
+      this.lanes[lane] = { sequenceId: operation.sequenceId, slot: operation.slot, sampler, retained: false, next, drafted: 0, broken: false };
       this.laneOfSlot[operation.slot] = lane;
     }
   }
@@ -189,6 +202,7 @@ class LlamaStage implements StageEngine {
     this.checkOpen();
     const rowStarts = this.checkInput(input);
     this.logitsPlaces = new Map();
+    this.takeBackGuesses(input.slices);
     this.closeHoles(input.slices);
     const slices = input.slices.map((slice) => ({ ...slice, slot: this.laneOfSlot[slice.slot] ?? -1 }));
     const total = rowStarts[slices.length] ?? 0;
@@ -196,7 +210,7 @@ class LlamaStage implements StageEngine {
       this.output = new Float32Array(new ArrayBuffer(total * this.hiddenSize * 4));
     }
     const calls = packCalls(slices, { maxTokens: this.options.batchTokens, isFree: (lane) => this.isPaddable(lane) });
-    const sampled = new Map<number, SampledToken>();
+    const sampled = new Map<number, readonly SampledToken[]>();
     calls.forEach((call, index) => {
       try {
         this.run(call, input, rowStarts, sampled);
@@ -245,7 +259,7 @@ class LlamaStage implements StageEngine {
     this.embedding?.close();
   }
 
-  private run(call: EngineCall, input: StageInput, rowStarts: readonly number[], sampled: Map<number, SampledToken>): void {
+  private run(call: EngineCall, input: StageInput, rowStarts: readonly number[], sampled: Map<number, readonly SampledToken[]>): void {
     const { c } = this.model.llama;
     const rows = call.lanes.length * call.tokensPerLane;
     this.fillBatch(call, input, rowStarts);
@@ -265,21 +279,40 @@ class LlamaStage implements StageEngine {
       }
       const open = this.inLane(sequence);
       open.next += call.tokensPerLane;
+      open.drafted = slice.draft?.length ?? 0;
       if (!this.samples) {
         if (direct === null) this.copyRows(call, index, rowStarts[lane.slice] ?? 0);
         return;
       }
       if (!slice.sample || lane.offset + call.tokensPerLane < slice.tokens) return;
-      const row = (index + 1) * call.tokensPerLane - 1;
-      this.logitsPlaces.set(lane.slice, { row });
-      sampled.set(lane.slice, this.draw(open, row));
+      const tokens = this.draw(open, (index + 1) * call.tokensPerLane - 1, slice.draft ?? []);
+      this.logitsPlaces.set(lane.slice, { row: (index + 1) * call.tokensPerLane - 1 - open.drafted + tokens.length - 1 });
+      sampled.set(lane.slice, tokens);
     });
   }
 
-  private draw(open: OpenSequence, row: number): SampledToken {
-    if (open.sampler === null) throw new RingError('internal', `slot ${open.slot} has no sampler`);
-    const token = open.sampler.sample(this.context, row, open.next);
-    return { slot: open.slot, sequenceId: open.sequenceId, position: open.next, token, endOfGeneration: this.vocabulary.endOfGeneration.has(token) };
+  /** One token, or as many as the guesses before it were right, and the one that is drawn after them. */
+  private draw(open: OpenSequence, lastRow: number, draft: readonly number[]): readonly SampledToken[] {
+    const { sampler, slot, sequenceId } = open;
+    if (sampler === null) throw new RingError('internal', `slot ${slot} has no sampler`);
+    const drawn: SampledToken[] = [];
+    for (let row = lastRow - draft.length; row <= lastRow; row += 1) {
+      const position = open.next - (lastRow - row);
+      const token = sampler.sample(this.context, row, position);
+      const endOfGeneration = this.vocabulary.endOfGeneration.has(token);
+      drawn.push({ slot, sequenceId, position, token, endOfGeneration });
+      if (endOfGeneration || token !== draft[drawn.length - 1]) break;
+    }
+    return drawn;
+  }
+
+  private takeBackGuesses(slices: readonly SequenceSlice[]): void {
+    for (const slice of slices) {
+      const open = this.openAt(slice.slot);
+      if (slice.position === open.next) continue;
+      this.dropFrom(this.laneOfSlot[slice.slot] ?? -1, slice.position);
+      open.next = slice.position;
+    }
   }
 
   private fillBatch(call: EngineCall, input: StageInput, rowStarts: readonly number[]): void {
@@ -297,7 +330,7 @@ class LlamaStage implements StageEngine {
           continue;
         }
         this.setInput(row, input, source + token);
-        const last = slice.sample && lane.offset + token === slice.tokens - 1;
+        const last = slice.sample && lane.offset + token >= slice.tokens - 1 - (slice.draft?.length ?? 0);
         this.batch.setRow(row, count, { slot: sequence, position: slice.position + lane.offset + token, output: this.samples ? last : true });
       }
     }
@@ -433,12 +466,15 @@ class LlamaStage implements StageEngine {
     const starts: number[] = [];
     const seen = new Set<number>();
     let rows = 0;
+    let sampledRows = 0;
     for (const slice of input.slices) {
       this.checkSlice(slice, seen);
+      if (slice.sample) sampledRows += 1 + (slice.draft?.length ?? 0);
       starts.push(rows);
       rows += slice.tokens;
     }
     starts.push(rows);
+    if (sampledRows > Math.max(this.maxSampledRows, input.slices.length)) throw new RingError('bad_frame', `a step draws ${sampledRows} tokens where ${this.maxSampledRows} are the most`);
     const payload = this.takesTokens ? input.tokens : input.hidden;
     const wanted = this.takesTokens ? rows : rows * this.hiddenSize;
     if (payload === null || payload.length !== wanted) {
@@ -458,7 +494,11 @@ class LlamaStage implements StageEngine {
     seen.add(slice.slot);
     if (open.broken) throw new RingError('bad_frame', `slot ${slice.slot} must be closed: a step failed in it`, { slot: slice.slot });
     if (!Number.isInteger(slice.tokens) || slice.tokens < 1) throw new RingError('bad_frame', `a slice of ${slice.tokens} tokens in slot ${slice.slot}`);
-    if (slice.position !== open.next) {
+    const { draft = [] } = slice;
+    if (draft.length > 0 && (!this.canRollBack || !slice.sample || draft.length > MAX_DRAFT_TOKENS || slice.tokens <= draft.length || slice.tokens > this.options.batchTokens)) {
+      throw new RingError('bad_frame', `a slice of ${slice.tokens} tokens in slot ${slice.slot} cannot have ${draft.length} guesses`, { slot: slice.slot });
+    }
+    if (slice.position > open.next || slice.position < open.next - open.drafted) {
       throw new RingError('bad_frame', `slot ${slice.slot} continues at position ${slice.position}, but holds ${open.next} tokens`, { slot: slice.slot });
     }
     if (slice.position + slice.tokens > this.options.contextTokens) {

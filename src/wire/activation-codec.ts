@@ -50,7 +50,7 @@ export function encodeActivation(activation: Activation): Uint8Array {
     planId: activation.planId,
     step: activation.step,
     operations: activation.operations.map(toWireOperation),
-    slices: [...activation.slices],
+    slices: activation.slices.map(({ draft, ...slice }) => (draft === undefined ? slice : { ...slice, draft: [...draft] })),
     tokens: activation.tokens === null ? [] : Array.from(activation.tokens),
     dtype: activation.hidden === null ? DType.NONE : DType.F32,
     hiddenSize: activation.hiddenSize,
@@ -121,7 +121,9 @@ function fromWireHeader(wire: WireHeader): ActivationHeader {
     const tokens = slice.tokens ?? 0;
     total += tokens;
     if (tokens < 1 || total > MAX_TOKENS) throw bad(`a slice of ${tokens} tokens, ${total} in all`);
-    return { slot: slice.slot ?? 0, position: slice.position ?? 0, tokens, sample: slice.sample ?? false };
+    const draft = slice.draft ?? [];
+    if (draft.length >= tokens) throw bad(`a slice of ${tokens} tokens of which ${draft.length} are guesses`);
+    return { slot: slice.slot ?? 0, position: slice.position ?? 0, tokens, sample: slice.sample ?? false, ...(draft.length === 0 ? {} : { draft }) };
   });
   return {
     planId: wire.planId,

@@ -48,6 +48,9 @@ export namespace ringagent {
             /** Slice sample. */
             sample: boolean;
 
+            /** Slice draft. */
+            draft: number[];
+
             /**
              * Encodes the specified Slice message. Does not implicitly {@link ringagent.activation.Slice.verify|verify} messages.
              * @param message Slice message or plain object to encode
@@ -83,6 +86,9 @@ export namespace ringagent {
 
                 /** Slice sample */
                 sample?: (boolean|null);
+
+                /** Slice draft */
+                draft?: (number[]|null);
 
                 /** Unknown fields preserved while decoding when enabled */
                 $unknowns?: Uint8Array[];

@@ -24,6 +24,7 @@ export const ringagent = $root.ringagent = (() => {
         activation.Slice = (function() {
 
             const Slice = function (properties) {
+                this.draft = [];
                 if (properties)
                     for (let keys = $Object.keys(properties), i = 0; i < keys.length; ++i)
                         if (properties[keys[i]] != null && keys[i] !== "__proto__")
@@ -34,6 +35,7 @@ export const ringagent = $root.ringagent = (() => {
             Slice.prototype.position = 0;
             Slice.prototype.tokens = 0;
             Slice.prototype.sample = false;
+            Slice.prototype.draft = $util.emptyArray;
 
             Slice.encode = function (message, writer, _depth) {
                 if (!writer)
@@ -50,6 +52,8 @@ export const ringagent = $root.ringagent = (() => {
                     writer.uint32(24).uint32(message.tokens);
                 if (message.sample != null && $Object.hasOwnProperty.call(message, "sample") && message.sample !== false)
                     writer.uint32(32).bool(message.sample);
+                if (message.draft != null && message.draft.length)
+                    writer.uint32(42).uint32s(message.draft);
                 if (message.$unknowns != null && $Object.hasOwnProperty.call(message, "$unknowns"))
                     for (let i = 0; i < message.$unknowns.length; ++i)
                         writer.raw(message.$unknowns[i]);
@@ -117,6 +121,20 @@ export const ringagent = $root.ringagent = (() => {
                                 message.sample = value;
                             else
                                 delete message.sample;
+                            continue;
+                        }
+                    case 5: {
+                            if (wireType === 2) {
+                                if (!(message.draft && message.draft.length))
+                                    message.draft = [];
+                                reader.uint32s(message.draft);
+                                continue;
+                            }
+                            if (wireType !== 0)
+                                break;
+                            if (!(message.draft && message.draft.length))
+                                message.draft = [];
+                            message.draft.push(reader.uint32());
                             continue;
                         }
                     }
