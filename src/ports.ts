@@ -5,7 +5,7 @@
 import type { ControlMessage } from './core/messages.js';
 import type { RingError } from './core/errors.js';
 import type {
-  Backend, Capabilities, Device, GgmlCacheType, HeldModel, HeldShard, LayerRange, ModelShape, NodeId, SampledToken,
+  Backend, Capabilities, Device, GgmlCacheType, HeldModel, HeldShard, KeyValueCachePolicy, LayerRange, LinkFigures, ModelShape, NodeId, SampledToken,
   SequenceOperation, SequenceSlice,
 } from './core/types.js';
 
@@ -42,6 +42,8 @@ export interface StageOptions {
   readonly valueType: GgmlCacheType;
   /** Largest number of tokens in one engine call; n_batch and n_ubatch. */
   readonly batchTokens: number;
+  /** Absent = device memory (host memory on cpu). */
+  readonly keyValueCache?: KeyValueCachePolicy;
   /** Layers of the stage, its last, that the device holds; the first stay in host memory. Absent = all. */
   readonly deviceLayers?: number;
 }
@@ -195,6 +197,8 @@ export interface Network {
   fetchHeader(from: NodeId, modelDigest: string, signal: AbortSignal): Promise<WeightsHeader>;
   /** A remote tensor; verified by whoever stores it. */
   fetchTensor(from: NodeId, modelDigest: string, tensorName: string, signal: AbortSignal): Promise<TensorContent>;
+  /** Ways to connected peers, as far as they were measured. */
+  links(): readonly LinkFigures[];
   /** Weight bytes received since start, for status and tests. */
   weightBytesReceived(): number;
   stop(): Promise<void>;

@@ -13,6 +13,7 @@ import type { Clock, FrameLink, Log, Machine, ModelLibrary, Network, PeerEvents,
 import { DeviceWatch } from './device-watch.js';
 import { createRemoteWeights } from './holders.js';
 import { heldModels, resolveModel } from './known-models.js';
+import { steadyLinks } from './link-record.js';
 import { RequestRouter } from './request-router.js';
 import { RunnerPool } from './runner-pool.js';
 import type { AgentService, ClusterEventKind, ClusterStatus, ClusterUpdate, CompletionEvent, CompletionTask, InstanceView, ModelView, PlanRequest } from './service.js';
@@ -285,7 +286,10 @@ export class Agent implements AgentService {
   /** Tells the core what this machine has, if it changed enough to matter. */
   private async publish(): Promise<void> {
     const machine = await this.ports.machine.capabilities(this.runners.residentBytes());
-    const next: Capabilities = { ...machine, models: this.ports.library.models(), shards: this.ports.library.shards(), apiAddress: this.apiAddress };
+    const links = steadyLinks(this.published?.links ?? [], this.network.links());
+    const next: Capabilities = {
+      ...machine, models: this.ports.library.models(), shards: this.ports.library.shards(), apiAddress: this.apiAddress, ...(links.length === 0 ? {} : { links }),
+    };
     if (this.published !== null && !differs(this.published, next)) return;
     this.published = next;
     this.step({ kind: 'capabilities', capabilities: next, addresses: this.network.addresses() });

@@ -23,6 +23,8 @@ const HIGH_WATER_BYTES = 1024 * 1024;
 const WATCH_INTERVAL_MS = 250;
 /** Silence after which the peer is asked whether it lives. Any frame counts as an answer. */
 const PING_AFTER_MS = 400;
+/** A peer that is not silent is asked too, this often: the answer's time is the way's length. */
+const MEASURE_INTERVAL_MS = 10_000;
 /** Silence after which it does not. */
 const DEAD_AFTER_MS = 1250;
 /** Our own thread was this late: what it did not hear in the meantime says nothing about the peer. */
@@ -30,6 +32,8 @@ const OWN_STALL_MS = 250;
 
 export interface ControlChannelEvents {
   message(message: ControlMessage): void;
+  /** A ping was answered. */
+  roundTrip(ms: number): void;
   /** Once. `bad_frame` and `frame_too_large` mean that the peer broke the protocol. */
   closed(reason: RingError): void;
 }
@@ -39,6 +43,9 @@ export class ControlChannel {
   private queuedMessages = 0;
   private isClosed = false;
   private lastHeardAt: number;
+  /** Of the ping that is not answered yet. */
+  private pingedAt: number | null = null;
+  private measuredAt = Number.NEGATIVE_INFINITY;
   private cancelWatch: (() => void) | null = null;
 
   constructor(stream: Stream, peer: string, private readonly clock: Clock, private readonly events: ControlChannelEvents) {
@@ -100,7 +107,8 @@ export class ControlChannel {
       const message = decodeControl(frame);
       if (this.isClosed) return;
       if (message.kind === 'ping') this.sendBytes(encodeSignal({ kind: 'pong' }));
-      else if (message.kind !== 'pong') this.events.message(message);
+      else if (message.kind === 'pong') this.answered();
+      else this.events.message(message);
     }
     this.end(new RingError('peer_lost', 'the other side closed the control channel'));
   }
@@ -115,9 +123,21 @@ export class ControlChannel {
         this.end(new RingError('peer_lost', `nothing was heard for ${Math.round(silentMs)} ms`));
         return;
       }
-      if (silentMs >= PING_AFTER_MS && this.framed.writable) this.sendBytes(encodeSignal({ kind: 'ping' }));
+      const isDue = silentMs >= PING_AFTER_MS || now - this.measuredAt >= MEASURE_INTERVAL_MS;
+      if (isDue && this.framed.writable) this.ping(now);
       if (!this.isClosed) this.watch();
     });
+  }
+
+  private ping(now: number): void {
+    this.pingedAt ??= now;
+    this.measuredAt = now;
+    this.sendBytes(encodeSignal({ kind: 'ping' }));
+  }
+
+  private answered(): void {
+    if (this.pingedAt !== null) this.events.roundTrip(this.clock.now() - this.pingedAt);
+    this.pingedAt = null;
   }
 
   private end(reason: RingError): void {

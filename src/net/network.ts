@@ -12,7 +12,7 @@ import type { Libp2p } from 'libp2p';
 import { networkInterfaces } from 'node:os';
 import { errorMessageOf, RingError } from '../core/errors.js';
 import type { ControlMessage } from '../core/messages.js';
-import type { NodeId } from '../core/types.js';
+import type { LinkFigures, NodeId } from '../core/types.js';
 import type { Clock, FrameLink, Log, Network, PeerEvents, RefusedPeer, RingEdge, TensorContent, WeightsHeader, WeightsProvider } from '../ports.js';
 import { hostOfText, isLoopback, parsePeerAddress, withoutPeerId } from './addresses.js';
 import { CONTROL_PROTOCOL } from './control-channel.js';
@@ -178,6 +178,10 @@ class Libp2pNetwork implements Network {
     if (nodeId !== this.nodeId && !this.peers().includes(nodeId)) this.dialer.heard(nodeId, addresses);
   }
 
+  links(): readonly LinkFigures[] {
+    return this.sessions.links();
+  }
+
   weightBytesReceived(): number {
     return this.receivedBytes;
   }
@@ -201,10 +205,17 @@ class Libp2pNetwork implements Network {
     const release = await this.slots.take(from, signal);
     try {
       const connection = await this.sessions.bulkConnection(from);
+      let bytes = 0;
+      let waitedMs = 0;
+      let askedAt = this.clock.now();
       for await (const part of fetchTensorBytes(connection, tensor, signal, this.context(connection))) {
+        waitedMs += this.clock.now() - askedAt;
+        bytes += part.byteLength;
         this.receivedBytes += part.byteLength;
         yield part;
+        askedAt = this.clock.now();
       }
+      this.sessions.transferred(from, bytes, waitedMs);
     } catch (error) {
       throw this.peerError(from, error);
     } finally {

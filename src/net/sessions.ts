@@ -7,12 +7,13 @@
 import type { Connection, Stream } from '@libp2p/interface';
 import { errorMessageOf, RingError } from '../core/errors.js';
 import type { ControlMessage } from '../core/messages.js';
-import type { NodeId } from '../core/types.js';
+import type { LinkFigures, NodeId } from '../core/types.js';
 import type { Clock, Log } from '../ports.js';
 import type { Hello } from '../wire/record-codec.js';
 import { dialable, withoutPeerId } from './addresses.js';
 import { CONTROL_PROTOCOL, ControlChannel } from './control-channel.js';
 import { answerHello, HELLO_TIMEOUT_MS, judgeHello, sayHello } from './hello.js';
+import { LinkMeter } from './link-meter.js';
 import type { Refusals } from './refusals.js';
 
 /** A caller that has not said hello by then is cut off. */
@@ -32,6 +33,7 @@ interface Session {
   readonly hello: Hello;
   readonly connection: Connection;
   readonly channel: ControlChannel;
+  readonly meter: LinkMeter;
   /** The connection for weights that we dialled: under way, or there. */
   bulk: Promise<Connection> | null;
   /** All further connections of this peer, whoever dialled them; they end with the session. */
@@ -72,6 +74,19 @@ export class Sessions {
 
   peers(): readonly NodeId[] {
     return [...this.sessions.keys()];
+  }
+
+  /** Ways that were measured since the peer connected. */
+  links(): readonly LinkFigures[] {
+    return [...this.sessions.values()].flatMap(({ nodeId, meter }) => {
+      const figures = meter.figures();
+      return figures === null ? [] : [{ nodeId, ...figures }];
+    });
+  }
+
+  /** Bytes that came from the peer, and how long they were waited for. */
+  transferred(nodeId: NodeId, bytes: number, ms: number): void {
+    this.sessions.get(nodeId)?.meter.transfer(bytes, ms);
   }
 
   connection(nodeId: NodeId): Connection | null {
@@ -293,11 +308,13 @@ export class Sessions {
       }
       this.end(existing, existing.hello.nonce === hello.nonce ? 'it connected anew' : 'it restarted');
     }
+    const meter = new LinkMeter();
     const channel = new ControlChannel(stream, nodeId, this.options.clock, {
+      roundTrip: (ms) => meter.roundTrip(ms),
       message: (message) => this.options.message(nodeId, message),
       closed: (reason) => this.offended(nodeId, connection, reason),
     });
-    this.sessions.set(nodeId, { nodeId, hello, connection, channel, bulk: null, further: new Set() });
+    this.sessions.set(nodeId, { nodeId, hello, connection, channel, meter, bulk: null, further: new Set() });
     this.options.refusals.clear(nodeId);
     this.options.connected(nodeId, addressOf(connection), hello);
     channel.start();

@@ -2,8 +2,8 @@ import { describe, expect, it } from 'vitest';
 import type { PlacementInput } from '../../src/core/placement-types.js';
 import { findModel, planOn, weightsAreThere } from '../../src/core/planning.js';
 import type { ClusterMember } from '../../src/core/planning.js';
-import type { Capabilities, DesiredState, HeldModel, RequestedNode } from '../../src/core/types.js';
-import { nodeOf, shapeOf } from './placement-cases.js';
+import type { Backend, Capabilities, DesiredState, HeldModel, RequestedNode } from '../../src/core/types.js';
+import { deviceOf, nodeOf, shapeOf } from './placement-cases.js';
 
 const MODEL: HeldModel = { digest: 'c3'.repeat(32), sizeBytes: 1, name: 'm', architecture: 'llama', layers: 4 };
 
@@ -14,12 +14,13 @@ function member(nodeId: string, capabilities: Partial<Capabilities> = {}, rest: 
 
 function asked(
   members: readonly ClusterMember[], desired: DesiredState = { version: 1, instances: [] }, avoid = new Map<string, string>(), nodeSettings?: readonly RequestedNode[],
+  missing: ReadonlyMap<string, ReadonlySet<Backend>> = new Map(),
 ): PlacementInput[] {
   const inputs: PlacementInput[] = [];
   const request = {
     model: 'm', policy: 'ram_balanced' as const, nodes: null, contextTokens: null, slots: null, ...(nodeSettings === undefined ? {} : { nodeSettings }),
   };
-  planOn({ shape: shapeOf({ layers: 4, layerBytes: 1e9 }), request, planId: '1.a.1', instanceId: 'i', members, desired, avoid }, (input) => {
+  planOn({ shape: shapeOf({ layers: 4, layerBytes: 1e9 }), request, planId: '1.a.1', instanceId: 'i', members, desired, avoid, missing }, (input) => {
     inputs.push(input);
     return { kind: 'impossible', code: 'no_placement', message: '', notes: [] };
   });
@@ -41,6 +42,23 @@ describe('a question for placement', () => {
     const members = [member('a', { machineId: 'shared' }), member('b', { machineId: 'shared' }), member('c')];
     const [input] = asked(members, { version: 1, instances: [instanceOn('other', 'a', 3e9), instanceOn('i', 'c', 5e9)] });
     expect(input?.nodes.map(({ capabilities }) => capabilities.ramAvailableBytes)).toEqual([7e9, 7e9, 10e9]);
+  });
+
+  it('A5: does without a backend that a node said it has and had not', () => {
+    const devices = [deviceOf('vulkan', 8e9), deviceOf('cpu', 10e9)];
+    const both: Partial<Capabilities> = { backends: ['vulkan', 'cpu'], devices };
+    const members = [member('a', both), member('b', both), member('c', { ...both, devicePreference: ['vulkan'] }), member('d', { ...both, devicePreference: ['vulkan', 'cpu'] })];
+    const missing = new Map(['a', 'c', 'd'].map((nodeId) => [nodeId, new Set<Backend>(['vulkan'])] as const));
+    const [input] = asked(members, { version: 1, instances: [] }, new Map(), undefined, missing);
+    expect(input?.nodes.map(({ nodeId, capabilities, settings }) => [nodeId, capabilities.backends, capabilities.devices.length, settings?.devices])).toEqual([
+      ['a', ['cpu'], 1, undefined], ['b', ['vulkan', 'cpu'], 2, undefined], ['d', ['cpu'], 1, ['cpu']],
+    ]);
+    expect(input?.excluded).toEqual([{ nodeId: 'c', text: 'host-c is left out: its device vulkan is not there' }]);
+  });
+
+  it('gives each node the devices that its owner asked for', () => {
+    const [input] = asked([member('a', { backends: ['vulkan', 'cpu'], devicePreference: ['cpu'] }), member('b')]);
+    expect(input?.nodes.map(({ settings }) => settings?.devices)).toEqual([['cpu'], undefined]);
   });
 
   it('leaves out who may not take part and says why', () => {

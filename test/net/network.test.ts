@@ -18,6 +18,15 @@ describe('two nodes', () => {
     expect([...a.network.refused(), ...b.network.refused()]).toEqual([]);
   });
 
+  it('measure the way between them, without being told to', async () => {
+    const [a, b] = await connectedPair();
+    await until(() => a.network.links().length === 1 && b.network.links().length === 1, 'a ping is answered on both sides');
+    const [link] = a.network.links();
+    expect(link).toMatchObject({ nodeId: b.id, bytesPerSecond: null });
+    expect(link?.roundTripMicros).toBeGreaterThan(0);
+    expect(link?.roundTripMicros).toBeLessThan(1_000_000);
+  });
+
   it('exchange messages both ways, in order', async () => {
     const [a, b] = await connectedPair();
     for (let index = 0; index < 2000; index++) {

@@ -18,7 +18,7 @@ const PLAN: Plan = {
   model: { digest: DIGEST, sizeBytes: 40_000_000_000_000, name: 'kjv-q8_0', architecture: 'llama', layers: 8 },
   stages: [
     { rank: 0, nodeId: 'nodeA', range: { start: 0, end: 5 }, predictedBytes: 123 },
-    { rank: 1, nodeId: 'nodeB', range: { start: 5, end: 8 }, backend: 'vulkan', predictedBytes: 2 ** 40 },
+    { rank: 1, nodeId: 'nodeB', range: { start: 5, end: 8 }, backend: 'vulkan', predictedBytes: 2 ** 40, spill: { hostLayers: 2, hostBytes: 2 ** 39 } },
   ],
   contextTokens: 2048,
   slots: 4,
@@ -44,11 +44,25 @@ const RECORD: NodeRecord = {
   },
 };
 
+/** As RECORD, with everything that an older agent does not say. */
+const MEASURED_RECORD: NodeRecord = {
+  ...RECORD,
+  capabilities: {
+    ...RECORD.capabilities,
+    devices: [{ name: 'Vulkan0', description: 'card', backend: 'vulkan', memoryTotalBytes: 1, memoryFreeBytes: 0, unified: false, gflops: 1.5, memoryBandwidthBytesPerSecond: 2e11 }],
+    devicePreference: ['vulkan', 'cpu'],
+    deviceLimitBytes: 3e9,
+    links: [{ nodeId: 'nodeB', roundTripMicros: 420, bytesPerSecond: null }, { nodeId: 'nodeC', roundTripMicros: 9, bytesPerSecond: 1.25e8 }],
+    hints: ['a GPU is not used'],
+  },
+};
+
 /** Every kind, with golden bytes: an old frame must stay readable, and a new one must not change by accident. */
 const MESSAGES: readonly (readonly [message: ControlMessage, hex: string | null])[] = [
   [{ kind: 'alive', incarnation: 3, counter: 300, term: null }, '0a05080310ac02'],
   [{ kind: 'alive', incarnation: 3, counter: 300, term: { counter: 7, node: 'nodeA' } }, '0a10080310ac021a09080712056e6f646541'],
   [{ kind: 'record', record: RECORD }, null],
+  [{ kind: 'record', record: MEASURED_RECORD }, null],
   [{ kind: 'record_request' }, '1a00'],
   [{
     kind: 'coordinator',

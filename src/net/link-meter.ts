@@ -1,0 +1,41 @@
+/**
+ * What was seen of the way to one peer: how long a ping takes, and how fast weights came. Only what happens anyway is
+ * measured; nothing is sent to fill a wire.
+ *
+ * It must not know streams, peers or what the figures are for.
+ */
+import type { LinkFigures } from '../core/types.js';
+
+/** The shortest of this many round trips counts: everything else the two machines do only makes one longer. */
+const ROUND_TRIPS_KEPT = 8;
+/** Shorter transfers measure the start of a stream, not the way. */
+export const MIN_TRANSFER_BYTES = 1_000_000;
+const TRANSFERS_KEPT = 8;
+
+export class LinkMeter {
+  private readonly roundTripsMs: number[] = [];
+  private readonly rates: number[] = [];
+
+  roundTrip(ms: number): void {
+    keep(this.roundTripsMs, ms, ROUND_TRIPS_KEPT);
+  }
+
+  /** `ms`: time in which bytes were waited for; what was done with them does not count. */
+  transfer(bytes: number, ms: number): void {
+    if (bytes >= MIN_TRANSFER_BYTES && ms > 0) keep(this.rates, (bytes * 1000) / ms, TRANSFERS_KEPT);
+  }
+
+  /** Null before the first answer. */
+  figures(): Omit<LinkFigures, 'nodeId'> | null {
+    if (this.roundTripsMs.length === 0) return null;
+    return {
+      roundTripMicros: Math.max(1, Math.round(Math.min(...this.roundTripsMs) * 1000)),
+      bytesPerSecond: this.rates.length === 0 ? null : Math.round([...this.rates].sort((a, b) => a - b)[this.rates.length >> 1] ?? 0),
+    };
+  }
+}
+
+function keep(values: number[], value: number, count: number): void {
+  values.push(value);
+  if (values.length > count) values.shift();
+}
