@@ -205,6 +205,7 @@ export class LocalStage {
       stageFile: files.stageFile,
       embedding: files.embedding,
       ...(this.stage.backend === undefined ? {} : { backend: this.stage.backend }),
+      ...(this.stage.keyValueCache === undefined ? {} : { keyValueCache: this.stage.keyValueCache }),
       ...(this.stage.spill === undefined ? {} : { deviceLayers: this.stage.range.end - this.stage.range.start - this.stage.spill.hostLayers }),
       threads: this.settings.threads,
       contextTokens: this.plan.contextTokens,

@@ -186,6 +186,7 @@ function planOf(
     return {
       rank, nodeId: budget.nodeId, range, predictedBytes: stageBytes(table, range, budget.weightScale).total, ...(spill === null ? {} : { spill }),
       ...precisionOf(settings),
+      ...(settings?.keyValueCache === undefined ? {} : { keyValueCache: settings.keyValueCache }),
     };
   });
   for (const [index, stage] of stages.entries()) {
@@ -195,7 +196,7 @@ function planOf(
   assert(stages.at(-1)?.range.end === input.shape.layers, 'stages reach the last layer');
   const nodeBackends = new Map(used.map(({ candidate }) => [candidate.budget.nodeId, candidate.budget.backends] as const));
   const backends = assignShardBackends(stages, nodeBackends, input.shape.supportedBackends);
-  const spills = stages.flatMap((stage) => [...spillNotes(stage), ...precisionNotes(stage)]);
+  const spills = stages.flatMap((stage) => [...spillNotes(stage), ...precisionNotes(stage), ...cacheNotes(stage)]);
   return {
     planId: input.planId,
     instanceId: input.instanceId,
@@ -214,6 +215,12 @@ function precisionNotes({ nodeId, precision }: StagePlan): readonly PlanNote[] {
   const storage = parsed === null ? null : weightStorage(parsed);
   if (parsed === null || storage === null) return [];
   return [{ nodeId, text: `its layers' matrices are converted to ${parsed.name}${storage === parsed.name ? '' : `, rounded to its grid and stored as ${storage}`}` }];
+}
+
+function cacheNotes({ nodeId, keyValueCache }: StagePlan): readonly PlanNote[] {
+  if (keyValueCache === 'host') return [{ nodeId, text: 'keeps keys and values in host memory' }];
+  if (keyValueCache === 'none') return [{ nodeId, text: 'keeps no keys and values: it computes every sequence from its start again, with every step' }];
+  return [];
 }
 
 /** What the stage's weights are converted to; nothing where they stay as stored. */

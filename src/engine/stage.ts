@@ -17,6 +17,7 @@ import { loadModel, openContext } from './model-loader.js';
 import type { EngineModel } from './model-loader.js';
 import { SequenceSampler } from './sampler.js';
 import type { SamplerVocabulary } from './sampler.js';
+import { RecomputingStage } from './recomputing-stage.js';
 import { MAX_PADDED_LANE_TOKENS, packCalls } from './slot-packing.js';
 import type { EngineCall } from './slot-packing.js';
 import { endOfGenerationTokens } from './vocabulary.js';
@@ -56,6 +57,10 @@ const PADDING_TOKEN = 0;
  */
 export function openStage(options: StageOptions): StageEngine {
   checkOptions(options);
+  if (options.keyValueCache === 'none') {
+    const { keyValueCache: _none, ...cached } = options;
+    return new RecomputingStage(options, openStage({ ...cached, slots: 1 }));
+  }
   const model = loadModel(options.stageFile, {
     ...(options.backend === undefined ? {} : { backend: options.backend }),
     ...(options.deviceLayers === undefined ? {} : { deviceLayers: options.deviceLayers }),
@@ -142,6 +147,7 @@ class LlamaStage implements StageEngine {
         threads: options.threads,
         keyType: options.keyType,
         valueType: options.valueType,
+        cacheOnHost: options.keyValueCache === 'host',
         evalCallback: this.tap?.callback ?? null,
       });
     } catch (error) {
