@@ -30,7 +30,7 @@ export interface RouterPorts {
   readonly clock: Clock;
   readonly log: Log;
   readonly nodeId: NodeId;
-  readonly vocabularies: Vocabularies;
+  readonly vocabularies: Pick<Vocabularies, 'table' | 'tokenizeText' | 'tokenizeChat'>;
   send(to: NodeId, message: ControlMessage): boolean;
   /** Throws `unknown_model`. */
   resolveModel(reference: string): Promise<HeldModel>;
