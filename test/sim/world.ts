@@ -116,19 +116,19 @@ export class World {
     this.node(nodeId).frozenUntilMs = this.nowMs + forMs;
   }
 
-  /** The stage's runner dies. */
-  failStage(nodeId: NodeId, planId: string): void {
+  /** The stage's runner dies, or what `error` says. */
+  failStage(nodeId: NodeId, planId: string, error: { readonly code: string; readonly message: string } = { code: 'runner_died', message: 'the runner died' }): void {
     const node = this.node(nodeId);
     for (const stage of node.stages.values()) {
       if (stage.plan.planId !== planId) continue;
       stage.state = 'failed';
-      stage.error = { code: 'runner_died', message: 'the runner died' };
+      stage.error = error;
     }
     this.report(node);
   }
 
-  load(nodeId: NodeId, callId: string, model: string): void {
-    this.step(this.node(nodeId), { kind: 'load', callId, request: { model, policy: 'ram_balanced', nodes: null, contextTokens: 512, slots: 2 } });
+  load(nodeId: NodeId, callId: string, model: string, nodes: number | null = null): void {
+    this.step(this.node(nodeId), { kind: 'load', callId, request: { model, policy: 'ram_balanced', nodes, contextTokens: 512, slots: 2 } });
   }
 
   unload(nodeId: NodeId, callId: string, instanceId: string): void {
