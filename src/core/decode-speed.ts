@@ -12,8 +12,8 @@ import type { MemoryTable } from './memory-model.js';
 import type { PlacementNode } from './placement-types.js';
 import type { Backend, Capabilities, ModelShape } from './types.js';
 
-/** What a frame costs beside the network: two pipes, encoding, two processes that wake up. Measured on a small machine. */
-export const HOP_OVERHEAD_SECONDS = 0.0005;
+/** What a step costs a stage beside computing: the pipe to the runner and back, encoding, two processes that wake up. */
+export const STEP_OVERHEAD_SECONDS = 0.0005;
 /** A wired LAN, for ways that were not measured yet. */
 const DEFAULT_ROUND_TRIP_SECONDS = 0.0006;
 const DEFAULT_LINK_BYTES_PER_SECOND = 1e8;
@@ -62,13 +62,13 @@ function bandwidthOf(capabilities: Capabilities, backend: Backend): number | nul
   return found === null || !(found > 0) ? null : Math.min(Math.max(found, MIN_BANDWIDTH), MAX_BANDWIDTH);
 }
 
-/** Half the median way to the others that may take part, the payload, and what a frame costs in any case. */
+/** Half the median way to the others that may take part, and the payload. */
 function hopSeconds(capabilities: Capabilities, nodes: readonly PlacementNode[], shape: ModelShape): number {
   const links = (capabilities.links ?? []).filter((link) => nodes.some((node) => node.nodeId === link.nodeId));
   const roundTrip = median(links.map((link) => link.roundTripMicros / 1e6)) ?? DEFAULT_ROUND_TRIP_SECONDS;
   const rates = links.flatMap((link) => (link.bytesPerSecond === null || link.bytesPerSecond <= 0 ? [] : [link.bytesPerSecond]));
   const payload = (shape.hiddenSize * 4) / (median(rates) ?? DEFAULT_LINK_BYTES_PER_SECOND);
-  return Math.min(roundTrip, MAX_ROUND_TRIP_SECONDS) / 2 + payload + HOP_OVERHEAD_SECONDS;
+  return Math.min(roundTrip, MAX_ROUND_TRIP_SECONDS) / 2 + payload;
 }
 
 function median(values: readonly number[]): number | null {
@@ -97,8 +97,8 @@ export interface StageTimeQuestion {
 export function stageSeconds({ shape, table, active, budget, speed }: StageTimeQuestion, start: number, end: number): number {
   const layers = ((table.weightsBefore[end] ?? 0) - (table.weightsBefore[start] ?? 0)) * active;
   const read = (layers + (end === table.layers ? shape.tailBytes : 0)) * budget.weightScale;
-  if (budget.spillAboveBytes === null) return read / speed.deviceBytesPerSecond;
+  if (budget.spillAboveBytes === null) return STEP_OVERHEAD_SECONDS + read / speed.deviceBytesPerSecond;
   const total = stageTotalBytes(table, start, end, budget.weightScale);
   const spilled = Math.min(1, Math.max(0, total - budget.spillAboveBytes) / Math.max(1, total));
-  return (read * (1 - spilled)) / speed.deviceBytesPerSecond + (read * spilled) / speed.hostBytesPerSecond;
+  return STEP_OVERHEAD_SECONDS + (read * (1 - spilled)) / speed.deviceBytesPerSecond + (read * spilled) / speed.hostBytesPerSecond;
 }

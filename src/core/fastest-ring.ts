@@ -15,6 +15,11 @@ import type { PlanNote } from './types.js';
 
 /** More machines must be worth their trouble: a ring of several is chosen from this much faster on. */
 export const MIN_GAIN = 1.05;
+/**
+ * Where several rings are as fast for one answer, stages of equal length serve many: long stages count this much more, per
+ * second. Far too little to choose a slower ring.
+ */
+const BALANCE_PER_SECOND = 1e-3;
 /** A ring of all nodes is shown for comparison up to this many. */
 const MAX_ALL = 32;
 /** Names in one comparison. */
@@ -92,7 +97,8 @@ function fastestOfSeveral(race: Race, racers: readonly Racer[], useAll: boolean)
       const start = cuts[from] ?? 0;
       for (let to = from + 1; to <= units; to += 1) {
         const end = cuts[to] ?? 0;
-        const own = stageSeconds(question, start, end) + racer.speed.hopSeconds;
+        const stage = stageSeconds(question, start, end);
+        const own = stage + BALANCE_PER_SECOND * stage * stage + racer.speed.hopSeconds;
         // Whatever else takes the rest is no faster than the fastest, and more layers here only add: this is what keeps
         // 1,000 nodes cheap.
         if (own + (atBest[to] ?? 0) >= (next[from] ?? Infinity)) break;
@@ -109,15 +115,17 @@ function fastestOfSeveral(race: Race, racers: readonly Racer[], useAll: boolean)
     best = next;
     choices[index] = choice;
   }
-  const seconds = best[0] ?? Infinity;
-  if (seconds === Infinity) return null;
+  if (best[0] === Infinity) return null;
   const placed: Placed[] = [];
+  let seconds = 0;
   let at = 0;
-  for (const [index, { candidate }] of racers.entries()) {
+  for (const [index, racer] of racers.entries()) {
     const to = choices[index]?.[at] ?? at;
     const range = { start: cuts[at] ?? 0, end: cuts[to] ?? 0 };
-    if (!isEmpty(range)) placed.push({ candidate, range });
     at = to;
+    if (isEmpty(range)) continue;
+    placed.push({ candidate: racer.candidate, range });
+    seconds += stageSeconds(questionOf(race, racer), range.start, range.end) + racer.speed.hopSeconds;
   }
   return { placed, seconds };
 }
