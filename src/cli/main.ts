@@ -10,6 +10,7 @@ import { parseDevices } from '../core/backends.js';
 import { errorCodeOf, errorMessageOf, RingError } from '../core/errors.js';
 import type { DeviceKind } from '../core/types.js';
 import { AGENT_VERSION } from '../version.js';
+import type { DoctorOptions } from './command-doctor.js';
 import type { StartSettings } from './compose.js';
 import { LOG_LEVELS } from './log.js';
 import { defaultStateDirectory } from './state-directory.js';
@@ -192,7 +193,18 @@ function program(): Command {
     .description('the cluster: nodes, coordinator, models and their stages')
     .addOption(stateDir)
     .option('--json', 'as JSON')
-    .action(async (flags: { stateDir: string; json?: boolean }) => (await import('./command-status.js')).statusCommand(flags));
+    .option('--watch', 'draw it again whenever it changes, until interrupted')
+    .action(async (flags: { stateDir: string; json?: boolean; watch?: boolean }) => (await import('./command-status.js')).statusCommand(flags));
+
+  root.command('doctor')
+    .description('look at what an agent needs here, and say what is wrong and what to do')
+    .addOption(stateDir)
+    .option('--cluster <name>', 'cluster that the secret is for', clusterName, 'default')
+    .option('--secret-file <file>', 'file with the cluster\'s secret, to be looked at')
+    .option('--api-port <port>', 'port of the HTTP API (default: 11500)', port)
+    .option('--listen <address>', 'address for other agents (default: every interface, port 11501)')
+    .option('--json', 'as JSON')
+    .action(async (flags: DoctorOptions) => (await import('./command-doctor.js')).doctorCommand(flags));
 
   root.command('plan')
     .description('show which node would run which layers, without running it')

@@ -240,7 +240,7 @@ function layersText({ start, end }: LayerRange): string {
   return end - start === 1 ? String(start) : `${start}-${end - 1}`;
 }
 
-function bytesText(bytes: number): string {
+export function bytesText(bytes: number): string {
   if (bytes < 1000) return `${bytes} B`;
   for (const [unit, size] of [['kB', 1e3], ['MB', 1e6], ['GB', 1e9]] as const) {
     // Rounded first: 999,960 bytes are 1.0 MB, not 1000.0 kB.
@@ -264,7 +264,7 @@ function grouped(value: number): string {
 }
 
 /** One line without control characters (Unicode's Cc and Cf: escapes, line ends, direction marks). */
-function clean(text: string): string {
+export function clean(text: string): string {
   return text.replace(/[\p{Cc}\p{Cf}\u2028\u2029]+/gu, ' ').trim();
 }
 

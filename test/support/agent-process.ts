@@ -190,7 +190,7 @@ export class AgentProcess {
   }
 }
 
-function mainProgram(): string {
+export function mainProgram(): string {
   if (!existsSync(MAIN)) throw new Error(`${MAIN} is missing: run "npm run build" before the tests that start agents`);
   return MAIN;
 }

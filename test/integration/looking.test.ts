@@ -1,0 +1,66 @@
+/** `agent doctor` and `agent status --watch` as real processes: what they see of this machine and of a running agent. */
+import { writeFileSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { join } from 'node:path';
+import { afterAll, expect, it } from 'vitest';
+import { AgentProcess, freePort, mainProgram, runAgentCommand, temporaryDirectory } from '../support/agent-process.js';
+import { runToEnd, TestChild, waitUntil } from '../support/processes.js';
+
+const agents: AgentProcess[] = [];
+afterAll(async () => {
+  await Promise.all(agents.map((agent) => agent.kill9()));
+});
+
+interface Report {
+  readonly healthy: boolean;
+  readonly findings: readonly { readonly check: string; readonly state: string; readonly text: string; readonly cure: string | null }[];
+}
+
+function reportOf(text: string): Report {
+  const value: Report = JSON.parse(text);
+  return value;
+}
+
+it('the doctor names a taken port and a missing network, and finds the engine in order', async () => {
+  const taken = createServer();
+  const port = await freePort();
+  await new Promise<void>((resolve) => taken.listen(port, '127.0.0.1', resolve));
+  const stateDir = temporaryDirectory('doctor');
+  const peerPort = await freePort();
+  // A network namespace of its own has no interface but loopback.
+  const alone = await runToEnd('unshare', ['--net', process.execPath, mainProgram(), 'doctor', '--json', '--state-dir', stateDir, '--listen', String(peerPort)], { timeoutMs: 30_000 });
+  const here = await runAgentCommand(['doctor', '--json', '--state-dir', stateDir, '--api-port', String(port), '--listen', String(peerPort)]);
+  await new Promise((resolve) => taken.close(resolve));
+
+  expect(here.code, here.stderr).toBe(1);
+  const found = reportOf(here.stdout).findings;
+  expect(found.find((finding) => finding.check === 'API port')).toMatchObject({ state: 'problem', cure: expect.stringContaining('--api-port') });
+  expect(found.find((finding) => finding.check === 'engine')).toMatchObject({ state: 'ok', text: expect.stringContaining('cpu') });
+  expect(found.find((finding) => finding.check === 'peer port')?.state).toBe('ok');
+
+  expect(alone.code, alone.stderr).toBe(1);
+  expect(reportOf(alone.stdout).findings.find((finding) => finding.check === 'multicast')).toMatchObject({ state: 'problem', text: expect.stringContaining('no multicast route') });
+});
+
+it('the doctor sees an agent with another secret; a watched status shows it too, and ends with the agent', async () => {
+  const cluster = `looking-${process.pid}`;
+  const secret = await runAgentCommand(['secret']);
+  expect(secret.code).toBe(0);
+  const [first, second] = [temporaryDirectory('look0'), temporaryDirectory('look1')];
+  const file = join(first, 'secret');
+  writeFileSync(file, `${secret.stdout.trim().split('\n')[0] ?? ''}\n`, { mode: 0o600 });
+  const args = ['--cluster', cluster, '--log-level', 'warn'];
+  const agent = await AgentProcess.start({ stateDir: first, args: [...args, '--secret-file', file] });
+  agents.push(agent);
+  const watch = new TestChild(process.execPath, [mainProgram(), 'status', '--watch', '--json', '--state-dir', first]);
+  agents.push(await AgentProcess.start({ stateDir: second, args }));
+  await agent.statusWhen((status) => status.nodes.some((node) => node.problem !== null), { timeoutMs: 30_000, what: 'the open agent is refused' });
+
+  const seen = await runAgentCommand(['doctor', '--json', '--state-dir', first]);
+  expect(seen.code, seen.stderr).toBe(1);
+  expect(reportOf(seen.stdout).findings.find((finding) => finding.check === 'other nodes')).toMatchObject({ state: 'problem', cure: expect.stringContaining('--secret-file') });
+
+  await waitUntil(() => watch.stdout.includes('"problem":"'), { timeoutMs: 10_000, what: 'the refused agent in the watched status', detail: () => watch.describe() });
+  await agent.kill9();
+  expect((await watch.exitWithin(20_000))?.code, watch.describe()).toBe(1);
+}, 90_000);
