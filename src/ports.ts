@@ -293,8 +293,53 @@ export interface ChatPrompt {
   readonly messages: readonly { readonly role: string; readonly content: unknown }[];
 }
 
+/** What this node keeps of a model, for people. */
+export interface KeptModel {
+  readonly name: string;
+  readonly digest: string;
+  readonly sizeBytes: number;
+  readonly layers: number;
+  /** The whole model's file or first shard on this disk; null = not here. */
+  readonly path: string | null;
+  /** False: the file lies elsewhere and is used in place; a removal leaves it. */
+  readonly ours: boolean;
+  /** Where it is on the internet; null = not known. */
+  readonly internet: string | null;
+  readonly inUse: boolean;
+  /** What a removal gives back. */
+  readonly freesBytes: number;
+  readonly shards: readonly (Omit<HeldShard, 'modelDigest'> & {
+    readonly bytes: number;
+    readonly complete: boolean;
+    /** Milliseconds since 1970. */
+    readonly lastUsed: number;
+    readonly inUse: boolean;
+  })[];
+}
+
+export interface ModelTransfer {
+  readonly model: string;
+  readonly doneBytes: number;
+  readonly totalBytes: number;
+}
+
+/** Upkeep of this node's models. Throws RingError. */
+export interface ModelUpkeep {
+  list(): Promise<readonly KeptModel[]>;
+  /** Whole models that are being fetched now. */
+  transfers(): readonly ModelTransfer[];
+  /** The whole model onto this node's disk. */
+  pull(reference: string, signal: AbortSignal): Promise<{ readonly model: string; readonly path: string; readonly bytes: number }>;
+  /** `leftInPlace`: a file that is not ours. */
+  remove(reference: string): Promise<{ readonly model: string; readonly freedBytes: number; readonly leftInPlace: string | null }>;
+  /** Removes what nothing uses, the longest unused first, until at most `keepBytes` are left. */
+  prune(keepBytes: number): Promise<{ readonly removed: number; readonly freedBytes: number }>;
+}
+
 /** Models and shards on this node's disk, and what is known of other nodes' models. */
 export interface ModelLibrary extends WeightsProvider {
+  /** Upkeep that leaves what `inUse` names alone; the library itself keeps to it from then on. Absent = none. */
+  upkeep?(inUse: () => readonly HeldShard[]): ModelUpkeep;
   models(): readonly HeldModel[];
   shards(): readonly HeldShard[];
   /** By name, digest prefix, path or internet reference (whose header is then read). Null when this node does not hold it. */

@@ -9,10 +9,10 @@ import type { ErrorCode } from '../core/errors.js';
 import type { ClusterMessage, ControlMessage } from '../core/messages.js';
 import { placeModel } from '../core/placement.js';
 import type { Capabilities, HeldModel, Instance, InstanceRequest, NodeId, Plan } from '../core/types.js';
-import type { Clock, FrameLink, Log, Machine, ModelLibrary, Network, PeerEvents, RemoteWeights, RingEdge, RunnerLauncher } from '../ports.js';
+import type { Clock, FrameLink, Log, Machine, ModelLibrary, ModelUpkeep, Network, PeerEvents, RemoteWeights, RingEdge, RunnerLauncher } from '../ports.js';
 import { DeviceWatch } from './device-watch.js';
 import { createRemoteWeights } from './holders.js';
-import { heldModels, resolveModel } from './known-models.js';
+import { heldModels, resolveModel, shardsInPlans } from './known-models.js';
 import { steadyLinks } from './link-record.js';
 import { RequestRouter } from './request-router.js';
 import { RunnerPool } from './runner-pool.js';
@@ -97,6 +97,7 @@ export class Agent implements AgentService {
 
   constructor(private readonly settings: AgentSettings, private readonly ports: AgentPorts, private readonly network: Network) {
     this.cluster = new ClusterNode({ nodeId: network.nodeId, incarnation: settings.incarnation, nonce: settings.nonce, place: placeModel });
+    this.upkeep = ports.library.upkeep?.(() => shardsInPlans(this.cluster.desired()));
     this.remote = createRemoteWeights(network, () => this.cluster.records());
     this.updates = new Updates(ports.clock);
     this.runners = new RunnerPool(ports.launcher, ports.clock, ports.log);
@@ -131,6 +132,9 @@ export class Agent implements AgentService {
       randomId: () => ports.randomId(),
     });
   }
+
+  /** Leaves alone what this node's plans use; a model that any plan uses is in use. */
+  readonly upkeep: ModelUpkeep | undefined;
 
   /** What the network tells us; give it to `createNetwork`. */
   readonly peerEvents: PeerEvents = {

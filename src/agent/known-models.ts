@@ -1,5 +1,5 @@
 /** The models of the cluster: who holds what, and which one a person means. */
-import type { DesiredState, HeldModel, NodeRecord } from '../core/types.js';
+import type { DesiredState, HeldModel, HeldShard, NodeRecord } from '../core/types.js';
 import type { ModelView } from './service.js';
 
 /** Shortest digest prefix that counts as a reference. */
@@ -42,4 +42,11 @@ export function resolveModel(reference: string, records: readonly NodeRecord[], 
 
 function isLoaded(model: HeldModel, desired: DesiredState): boolean {
   return desired.instances.some((instance) => instance.state === 'active' && instance.plan?.model.digest === model.digest);
+}
+
+/** What every plan uses, whichever node it is on. */
+export function shardsInPlans(desired: DesiredState): HeldShard[] {
+  return desired.instances.flatMap(({ plan }) => (plan?.stages ?? []).map(({ rank, range }) => ({
+    modelDigest: plan?.model.digest ?? '', range, head: rank === 0, tail: rank === (plan?.stages.length ?? 0) - 1,
+  })));
 }

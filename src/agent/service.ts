@@ -7,6 +7,7 @@ import type {
   Backend, Capabilities, HeldModel, InstanceState, LayerRange, NodeId, Plan, PlacementPolicy, PlanNote, RequestedNode, SamplingSettings,
   Spill, StageState, Term,
 } from '../core/types.js';
+import type { ModelUpkeep } from '../ports.js';
 
 export type ChatContent = string | null | readonly { readonly type: string; readonly text?: string }[];
 
@@ -146,6 +147,8 @@ export type ClusterUpdate =
   | { readonly kind: 'event'; readonly what: ClusterEventKind; readonly text: string; readonly serial: number; readonly agoMs: number };
 
 export interface AgentService {
+  /** Upkeep of this node's models. Absent = this agent keeps none. */
+  readonly upkeep?: ModelUpkeep | undefined;
   status(): ClusterStatus;
   /** Every model that any alive node holds, by name, sorted. */
   models(): readonly ModelView[];

@@ -15,6 +15,7 @@ import { addDashboardRoutes, DASHBOARD_PATHS, dashboardPage, wantsPage } from '.
 import { checkHost, checkOrigin, KeyCheck } from './guards.js';
 import { Metrics } from './metrics.js';
 import { addModelRoutes } from './model-routes.js';
+import { addUpkeepRoutes } from './upkeep-routes.js';
 
 /** Answers without a key: they say nothing about the cluster. */
 const OPEN_PATHS: ReadonlySet<string> = new Set(['/', '/health', ...DASHBOARD_PATHS]);
@@ -33,6 +34,10 @@ const METHODS: readonly (readonly [path: string, methods: string])[] = [
   ['/v1/cluster/models', 'GET'],
   ['/v1/cluster/plan', 'POST'],
   ['/v1/cluster/load', 'POST'],
+  ['/v1/cluster/store', 'GET'],
+  ['/v1/cluster/store/pull', 'POST'],
+  ['/v1/cluster/store/remove', 'POST'],
+  ['/v1/cluster/store/prune', 'POST'],
   ['/v1/cluster/instances/:id', 'DELETE'],
 ];
 
@@ -73,6 +78,7 @@ export function createApp(service: AgentService, options: ApiOptions): Hono<ApiE
   app.get('/metrics', async (context) => context.body(await metrics.text(), 200, { 'Content-Type': metrics.contentType }));
   addCompletionRoutes(app, { ready: () => service.ready(), complete: (task, signal) => metrics.counted(task, signal) }, options);
   addClusterRoutes(app, service, options);
+  addUpkeepRoutes(app, service, options);
 
   for (const [path, methods] of METHODS) {
     app.all(path, (context) => {

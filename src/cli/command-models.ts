@@ -1,10 +1,88 @@
-/** `agent models`: every model that a node of the cluster holds. */
-import type { ModelView } from '../agent/service.js';
+/** `agent models` and its subcommands: what the cluster holds, and the upkeep of this machine's store. */
+import type { ClusterStatus, ModelView } from '../agent/service.js';
+import { RingError } from '../core/errors.js';
+import type { KeptModel, ModelTransfer } from '../ports.js';
+import type { AgentClient } from './agent-client.js';
+import { modelReference } from './model-reference.js';
 import { renderModels } from './render.js';
+import { renderModelInfo, sizeText } from './render-store.js';
 import { requireAgent } from './require-agent.js';
 
-export async function modelsCommand(options: { readonly stateDir: string; readonly json?: boolean }): Promise<void> {
+const PULL_DEADLINE_MS = 24 * 60 * 60_000;
+const PROGRESS_INTERVAL_MS = 500;
+
+export interface ModelsOptions {
+  readonly stateDir: string;
+  readonly json?: boolean;
+}
+
+interface StoreAnswer {
+  readonly models: readonly KeptModel[];
+  readonly transfers: readonly ModelTransfer[];
+}
+
+export async function modelsCommand(options: ModelsOptions): Promise<void> {
   const client = await requireAgent(options.stateDir);
   const { models } = await client.get('/v1/cluster/models') as { models: readonly ModelView[] };
-  process.stdout.write(options.json === true ? `${JSON.stringify(models, null, 2)}\n` : `${renderModels(models)}\n`);
+  print(options, models, () => renderModels(models));
+}
+
+export async function modelInfoCommand(model: string, options: ModelsOptions): Promise<void> {
+  const client = await requireAgent(options.stateDir);
+  const { models } = await client.get('/v1/cluster/models') as { models: readonly ModelView[] };
+  const view = models.find((one) => one.name === model || `${one.name}.gguf` === model || (model.length >= 6 && one.digest.startsWith(model)));
+  if (view === undefined) throw new RingError('unknown_model', `no node of the cluster knows a model ${JSON.stringify(model)}: "agent models" lists those that there are`);
+  const status = await client.get('/v1/cluster') as ClusterStatus;
+  const store = await client.get('/v1/cluster/store') as StoreAnswer;
+  const kept = store.models.find((one) => one.digest === view.digest) ?? null;
+  const holders = status.nodes.flatMap((node) => (node.capabilities === null ? [] : [{
+    hostname: node.capabilities.hostname, whole: view.heldBy.includes(node.nodeId), shards: node.capabilities.shards.filter((shard) => shard.modelDigest === view.digest),
+  }])).filter((holder) => holder.whole || holder.shards.length > 0);
+  print(options, { ...view, holders, here: kept }, () => renderModelInfo(view, holders, kept));
+}
+
+export async function modelPullCommand(reference: string, options: ModelsOptions): Promise<void> {
+  const client = await requireAgent(options.stateDir);
+  const interrupted = new AbortController();
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => interrupted.abort(new RingError('cancelled', 'interrupted; what came is kept, the same command goes on with it')));
+  const stop = process.stderr.isTTY ? showTransfers(client) : () => undefined;
+  try {
+    const pulled = await client.post('/v1/cluster/store/pull', { model: modelReference(reference) }, AbortSignal.any([interrupted.signal, AbortSignal.timeout(PULL_DEADLINE_MS)])) as { model: string; path: string; bytes: number };
+    print(options, pulled, () => `${pulled.model} is here, ${sizeText(pulled.bytes)}:\n  ${pulled.path}`);
+  } finally {
+    stop();
+  }
+}
+
+export async function modelRemoveCommand(model: string, options: ModelsOptions): Promise<void> {
+  const client = await requireAgent(options.stateDir);
+  const removed = await client.post('/v1/cluster/store/remove', { model }) as { model: string; freedBytes: number; leftInPlace: string | null };
+  print(options, removed, () => `${removed.model}: ${sizeText(removed.freedBytes)} freed.${removed.leftInPlace === null ? '' : `\nThe file is not ours and stays: ${removed.leftInPlace}`}`);
+}
+
+export async function modelPruneCommand(options: ModelsOptions & { readonly keep?: number }): Promise<void> {
+  const client = await requireAgent(options.stateDir);
+  const pruned = await client.post('/v1/cluster/store/prune', { keepBytes: Math.trunc((options.keep ?? 0) * 1e9) }) as { removed: number; freedBytes: number };
+  print(options, pruned, () => (pruned.removed === 0 ? 'Nothing to remove: all that is kept is in use.' : `${pruned.removed} unused stage${pruned.removed === 1 ? '' : 's'} removed, ${sizeText(pruned.freedBytes)} freed.`));
+}
+
+function print(options: ModelsOptions, value: unknown, text: () => string): void {
+  process.stdout.write(options.json === true ? `${JSON.stringify(value, null, 2)}\n` : `${text()}\n`);
+}
+
+/** One line that is written over. */
+function showTransfers(client: AgentClient): () => void {
+  let shown = false;
+  const timer = setInterval(() => {
+    void client.get('/v1/cluster/store').then((value) => {
+      const { transfers } = value as StoreAnswer;
+      if (transfers.length === 0) return;
+      process.stderr.write(`\r\x1b[2K${transfers.map((one) => `${one.model} ${sizeText(one.doneBytes)} of ${sizeText(one.totalBytes)}`).join(' · ')}`);
+      shown = true;
+    }, () => undefined);
+  }, PROGRESS_INTERVAL_MS);
+  return () => {
+    clearInterval(timer);
+    if (shown) process.stderr.write('\r\x1b[2K');
+  };
 }

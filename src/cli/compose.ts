@@ -41,6 +41,8 @@ export interface StartSettings {
   readonly mdns: boolean;
   readonly threads: number | null;
   readonly maxRamBytes: number | null;
+  /** Absent = as much as the disk has. */
+  readonly maxDiskBytes?: number;
   /** Preference list; empty = the best device that is there. */
   readonly devices: readonly DeviceKind[];
   readonly maxDeviceRamBytes: number | null;
@@ -103,7 +105,7 @@ async function start(settings: StartSettings, log: Log, undo: (() => Promise<voi
   const identity = await openIdentity(stateDirectory, log);
   undo.push(() => identity.release());
 
-  const library = await openModelLibrary({ stateDirectory, modelPaths, directories: settings.checkpointDirectory === undefined ? [] : [settings.checkpointDirectory], hub, log });
+  const library = await openModelLibrary({ stateDirectory, modelPaths, directories: settings.checkpointDirectory === undefined ? [] : [settings.checkpointDirectory], hub, quotaBytes: settings.maxDiskBytes ?? null, log });
   const launcher = createRunnerLauncher(log);
   const threads = settings.threads ?? availableParallelism();
   // Looking for devices takes a child process some tenths of a second; the network comes up meanwhile.

@@ -75,6 +75,7 @@ function agentOptions(command: Command): Command {
     .option('--max-ram <GB>', 'memory that stages may take on this node, in GB (1e9 bytes)', positive)
     .option('--device <device>', 'where stages compute: cpu, metal, cuda, vulkan, or a list such as vulkan+cpu, where the cpu takes what the device has no room for (default: the best that is there)', devices)
     .option('--max-device-ram <GB>', 'device memory that stages may take on this node, in GB (1e9 bytes)', positive)
+    .option('--max-disk <GB>', 'disk that fetched stages may take on this node, in GB (1e9 bytes); the longest unused ones make room', positive)
     .option('--ctx <tokens>', 'context of a sequence in tokens (default: the planner\'s choice)', count(1))
     .option('--slots <n>', 'sequences at once (default: the planner\'s choice)', count(1))
     .addOption(new Option('--log-level <level>', 'what to log').choices(LOG_LEVELS).default('info'));
@@ -88,6 +89,7 @@ interface AgentFlags {
   readonly mdns: boolean;
   readonly threads?: number;
   readonly maxRam?: number;
+  readonly maxDisk?: number;
   readonly device?: readonly DeviceKind[];
   readonly maxDeviceRam?: number;
   readonly ctx?: number;
@@ -122,6 +124,7 @@ function settingsOf(flags: AgentFlags): StartSettings {
     listen: flags.listen ?? null,
     mdns: flags.mdns,
     threads: flags.threads ?? null,
+    ...(flags.maxDisk === undefined ? {} : { maxDiskBytes: Math.trunc(flags.maxDisk * 1e9) }),
     maxRamBytes: flags.maxRam === undefined ? null : Math.trunc(flags.maxRam * 1e9),
     devices: flags.device ?? [],
     maxDeviceRamBytes: flags.maxDeviceRam === undefined ? null : Math.trunc(flags.maxDeviceRam * 1e9),
@@ -224,17 +227,35 @@ function program(): Command {
       else await (await import('./command-plan-file.js')).planFileCommand(flags.config, { ...flags, defaults: { ...settingsOf({ ...flags, logLevel: 'warn' }), apiPort: 0 } });
     });
 
-  root.command('models')
-    .description('models that the cluster holds')
-    .addOption(stateDir)
-    .option('--json', 'as JSON')
-    .action(async (flags: { stateDir: string; json?: boolean }) => (await import('./command-models.js')).modelsCommand(flags));
+  addModelCommands(root, stateDir);
 
   root.command('stop')
     .description('let running answers finish, then end this machine\'s agent')
     .addOption(stateDir)
     .action(async (flags: { stateDir: string }) => (await import('./command-stop.js')).stopCommand(flags));
   return root;
+}
+
+interface ModelsFlags {
+  readonly stateDir: string;
+  readonly json?: boolean;
+}
+
+function addModelCommands(root: Command, stateDir: Option): void {
+  const commands = () => import('./command-models.js');
+  const models = root.command('models').description('models that the cluster holds, and the upkeep of this machine\'s store');
+  const add = (name: string, description: string): Command => models.command(name).description(description).addOption(stateDir).option('--json', 'as JSON');
+  // Commander gives options of one name to whichever command stands before them: without a subcommand that is `list`.
+  models.addCommand(new Command('list').description('models that the cluster holds (this is meant when nothing is said)').addOption(stateDir).option('--json', 'as JSON')
+    .action(async (flags: ModelsFlags) => (await commands()).modelsCommand(flags)), { isDefault: true });
+  add('info', 'where each layer of a model is held, and what a removal frees').argument('<model>', 'name or digest')
+    .action(async (model: string, flags: ModelsFlags) => (await commands()).modelInfoCommand(model, flags));
+  add('pull', 'fetch a whole model onto this machine').argument('<ref>', 'hf:owner/repo, hf:owner/repo:Q4_K_M, hf:owner/repo/file.gguf, https://…gguf or a name')
+    .action(async (reference: string, flags: ModelsFlags) => (await commands()).modelPullCommand(reference, flags));
+  add('rm', 'remove what this machine keeps of a model').argument('<model>', 'name or digest')
+    .action(async (model: string, flags: ModelsFlags) => (await commands()).modelRemoveCommand(model, flags));
+  add('prune', 'remove stages that nothing uses, the longest unused first').option('--keep <GB>', 'keep this much (1e9 bytes)', positive)
+    .action(async (flags: ModelsFlags & { keep?: number }) => (await commands()).modelPruneCommand(flags));
 }
 
 // `agent models | head -1`: whoever read the output has seen enough. Other failures of the terminal are not ours to hide.

@@ -19,6 +19,8 @@ import type { HubOptions } from './hub-client.js';
 import { InternetModels } from './internet-models.js';
 import { isInternetReference } from './internet-reference.js';
 import { findModel } from './model-names.js';
+import { ModelKeeper } from './model-keeper.js';
+import { noteUse } from './holdings.js';
 import { modelShape } from './model-shape.js';
 import { ModelStore } from './model-store.js';
 import { FetchingTensorSource } from './remote-tensors.js';
@@ -26,7 +28,7 @@ import { ShardCache } from './shard-cache.js';
 import type { StageSpec } from './stage-file.js';
 import { embeddingInModel, isWhole, planStageFile } from './stage-file.js';
 import type { TensorSource } from './stage-writer.js';
-import { embeddingFileOf, writeHeaderOnly, writeStageFile } from './stage-writer.js';
+import { embeddingFileOf, isStageComplete, writeHeaderOnly, writeStageFile } from './stage-writer.js';
 import { DigestCache, modelTensorSource, PlacedTensorSource } from './tensor-source.js';
 
 /** Parsed headers and templates kept in memory. */
@@ -41,6 +43,8 @@ export interface ModelLibraryOptions {
   /** Default true. */
   readonly builtIn?: boolean;
   readonly log: Log | null;
+  /** Most that shards may take, in bytes; absent = as much as the disk has. */
+  readonly quotaBytes?: number | null;
   /** Where models on the internet are looked for. Absent = the usual hub, without a token. */
   readonly hub?: HubOptions;
 }
@@ -64,6 +68,7 @@ export class DiskModelLibrary implements ModelLibrary {
   /** Writers at work, by target. */
   private readonly writing = new Map<string, Promise<unknown>>();
   private heldShards: readonly HeldShard[];
+  private keeper: ModelKeeper;
 
   constructor(
     private readonly store: ModelStore, private readonly headers: HeaderCache, private readonly internet: InternetModels,
@@ -72,6 +77,15 @@ export class DiskModelLibrary implements ModelLibrary {
     this.shardCache = new ShardCache(join(options.stateDirectory, 'shards'));
     this.digests = new DigestCache(join(options.stateDirectory, 'digests'));
     this.heldShards = this.shardCache.list();
+    this.keeper = this.upkeep(() => []);
+  }
+
+  upkeep(inUse: () => readonly HeldShard[]): ModelKeeper {
+    const { stateDirectory, quotaBytes = null } = this.options;
+    this.keeper = new ModelKeeper({
+      stateDirectory, quotaBytes, store: this.store, internet: this.internet, models: () => this.models(), changed: () => this.refresh(),
+    }, inUse);
+    return this.keeper;
   }
 
   models(): readonly HeldModel[] {
@@ -134,10 +148,16 @@ export class DiskModelLibrary implements ModelLibrary {
     if (stored === null && model.source !== undefined) await this.internet.remember(model);
     const layout = planStageFile(header, spec, { copyEmbedding: stored === null });
     const target = this.shardCache.pathOf(model.digest, spec);
-    const source = stored !== null ? modelTensorSource(stored.header, this.digests) : await this.fetchingSource(header, remote, request);
-    await this.once(target, () => writeStageFile(layout, source, target, {
-      signal: request.signal, onProgress: ({ doneBytes, totalBytes }) => request.onProgress(totalBytes === 0 ? 1 : doneBytes / totalBytes),
-    }));
+    await this.once(target, async () => {
+      const neededBytes = layout.fileBytes + (layout.embedding?.sizeBytes ?? 0);
+      if (!await isStageComplete(layout, target)) await this.keeper.makeRoom(neededBytes, { modelDigest: model.digest, ...spec });
+      // After room was made: what was removed is no source any more.
+      const source = stored !== null ? modelTensorSource(stored.header, this.digests) : await this.fetchingSource(header, remote, request);
+      return writeStageFile(layout, source, target, {
+        signal: request.signal, onProgress: ({ doneBytes, totalBytes }) => request.onProgress(totalBytes === 0 ? 1 : doneBytes / totalBytes),
+      });
+    });
+    await noteUse(target);
     this.heldShards = this.shardCache.list();
     const rows = layout.embedding;
     const copied = rows === null ? null : { file: embeddingFileOf(target), offset: 0, ggmlType: rows.ggmlType, rows: rows.rows };

@@ -76,6 +76,25 @@ describe('a model on the hub', () => {
     }
     const answer = await first.call({ path: '/v1/completions', json: { model: 'scripture-Q8_0', prompt: 'In the beginning', max_tokens: 12, temperature: 0 }, timeoutMs: LOAD_MS });
     expect(textOf(await answer.json())).toMatch(/God|LORD|the/);
+
+    // The upkeep of the first node's store, through the command line.
+    const models = async (...words: string[]) => {
+      const finished = await runAgentCommand(['models', ...words, '--state-dir', first.stateDir]);
+      for (const line of finished.stdout.split('\n').filter((text) => !text.includes(first.stateDir))) expect(line.length, line).toBeLessThanOrEqual(80);
+      return finished;
+    };
+    const served = await models('rm', 'scripture-Q8_0');
+    expect(served.code).toBe(1);
+    expect(served.stderr).toMatch(/being served/);
+    const info = await models('info', 'scripture-Q8_0');
+    expect(info.stdout).toMatch(/hf:tiny\/Scripture-GGUF/);
+    expect(info.stdout).toMatch(/On this machine\n {2}layers \d/);
+    expect(info.stdout).toMatch(/in use/);
+    const list = await models();
+    expect(list.stdout).toMatch(/scripture-Q8_0 .* web/);
+    const pulled = await models('pull', REFERENCE, '--json');
+    expect(pulled.code, pulled.stderr).toBe(0);
+    expect(JSON.parse(pulled.stdout)).toMatchObject({ model: 'scripture-Q8_0', bytes: bytes.length });
   });
 });
 

@@ -1,0 +1,51 @@
+/** `agent models info` as text for people, at most 80 columns wide where names allow. Data in, text out. */
+import type { ModelView } from '../agent/service.js';
+import type { HeldShard, LayerRange } from '../core/types.js';
+import type { KeptModel } from '../ports.js';
+
+export interface ModelHolder {
+  readonly hostname: string;
+  readonly whole: boolean;
+  readonly shards: readonly HeldShard[];
+}
+
+export function renderModelInfo(model: ModelView, holders: readonly ModelHolder[], kept: KeptModel | null): string {
+  const lines = [
+    `${clean(model.name)}: ${clean(model.architecture)}, ${model.layers} layers, ${sizeText(model.sizeBytes)}${model.loaded ? ', being served' : ''}`,
+    `digest ${model.digest}`,
+    ...(kept?.internet === null || kept === null ? [] : [`internet ${clean(kept.internet)}`]),
+    '',
+    holders.length === 0 ? 'No node holds any of it: it is fetched when it is served.' : 'Held by',
+    ...holders.map((holder) => `  ${clean(holder.hostname)}: ${holder.whole ? 'the whole model' : holder.shards.map(shardText).join(', ')}`),
+    '',
+    ...keptLines(kept),
+  ];
+  return lines.join('\n');
+}
+
+function keptLines(kept: KeptModel | null): string[] {
+  if (kept === null || (kept.path === null && kept.shards.length === 0)) return ['Nothing of it is on this machine.'];
+  const file = kept.path === null ? [] : [`  ${clean(kept.path)}${kept.ours ? '' : ' (used in place)'}`];
+  const shards = kept.shards.map((shard) => `  layers ${shardText(shard)}, ${sizeText(shard.bytes)}${shard.complete ? '' : ', half fetched'}${shard.inUse ? ', in use' : ''}`);
+  const end = kept.inUse ? 'It is being served and cannot be removed now.' : `"agent models rm ${clean(kept.name)}" frees ${sizeText(kept.freesBytes)}.`;
+  return ['On this machine', ...file, ...shards, end];
+}
+
+/** First to last layer, both included, and what the stage has besides. */
+function shardText({ range, head, tail }: { readonly range: LayerRange; readonly head: boolean; readonly tail: boolean }): string {
+  const layers = range.end - range.start === 1 ? String(range.start) : `${range.start}-${range.end - 1}`;
+  return `${layers}${head ? ' with the embedding' : ''}${tail ? ' with the output' : ''}`;
+}
+
+/** 1e9 bytes are 1.0 GB. */
+export function sizeText(bytes: number): string {
+  for (const [unit, size] of [['GB', 1e9], ['MB', 1e6], ['kB', 1e3]] as const) {
+    if (bytes >= size * 0.99995) return `${(bytes / size).toFixed(1)} ${unit}`;
+  }
+  return `${bytes} B`;
+}
+
+/** Names come from other nodes: no control characters reach the terminal. */
+function clean(text: string): string {
+  return text.replace(/[\p{Cc}\p{Cf}\u2028\u2029]+/gu, ' ').trim();
+}

@@ -1,0 +1,154 @@
+/**
+ * The upkeep of this node's models for people: what is kept and how large it is, getting a whole model, removing one, and
+ * giving back what nothing uses. A model that a plan uses is refused to be removed; a file that is not ours is left alone.
+ * It must not know plans: who asks says what is in use.
+ */
+import { rm, stat } from 'node:fs/promises';
+import { dirname, join, sep } from 'node:path';
+import { RingError } from '../core/errors.js';
+import type { HeldModel, HeldShard } from '../core/types.js';
+import type { KeptModel, ModelTransfer, ModelUpkeep } from '../ports.js';
+import { fileError } from './file-errors.js';
+import { modelFiles } from './gguf-reader.js';
+import type { KeptShard } from './holdings.js';
+import { isInUse, keptShards, makeRoom, removeShard } from './holdings.js';
+import type { InternetModels } from './internet-models.js';
+import { isInternetReference } from './internet-reference.js';
+import { unknownModel, findModel } from './model-names.js';
+import type { ModelStore } from './model-store.js';
+import { downloadWhole } from './whole-download.js';
+
+export interface KeeperParts {
+  readonly stateDirectory: string;
+  readonly store: ModelStore;
+  readonly internet: InternetModels;
+  /** The models by the names that people see. */
+  models(): readonly HeldModel[];
+  /** Called after something came or went. */
+  changed(): Promise<void>;
+  /** Most that shards may take; null = as much as the disk has. */
+  readonly quotaBytes: number | null;
+}
+
+export class ModelKeeper implements ModelUpkeep {
+  private readonly running = new Map<string, ModelTransfer>();
+
+  constructor(private readonly parts: KeeperParts, private readonly inUse: () => readonly HeldShard[]) {}
+
+  async list(): Promise<readonly KeptModel[]> {
+    const shards = await keptShards(this.shardDirectory);
+    const models = this.parts.models();
+    const listed = await Promise.all(models.map((model) => this.kept(model, shards)));
+    const strangers = [...new Set(shards.map((shard) => shard.modelDigest))].filter((digest) => !models.some((model) => model.digest === digest));
+    return [...listed, ...await Promise.all(strangers.map((digest) => this.kept({ digest, name: digest.slice(0, 12), sizeBytes: 0, architecture: '', layers: 0 }, shards)))];
+  }
+
+  transfers(): readonly ModelTransfer[] {
+    return [...this.running.values()];
+  }
+
+  async pull(reference: string, signal: AbortSignal): Promise<{ readonly model: string; readonly path: string; readonly bytes: number }> {
+    const model = isInternetReference(reference) ? await this.parts.internet.resolve(reference, signal) : this.find(reference);
+    const stored = this.parts.store.get(model.digest);
+    if (stored !== null) return { model: stored.held.name, path: stored.path, bytes: stored.held.sizeBytes };
+    const { source } = model;
+    if (source === undefined) throw new RingError('bad_request', `${model.name} is on no disk of this node and has no place on the internet: name it as hf:owner/repo`);
+    if (this.running.has(model.digest)) throw new RingError('bad_request', `${model.name} is being fetched already: wait for it`);
+    const update = (doneBytes: number): void => void this.running.set(model.digest, { model: model.name, doneBytes, totalBytes: model.sizeBytes });
+    update(0);
+    try {
+      await makeRoom(this.shardDirectory, { neededBytes: model.sizeBytes, quotaBytes: null, inUse: this.inUse() });
+      const path = await downloadWhole(this.parts.internet.client, source, this.parts.internet.fileDigests(model.digest), this.modelDirectory, { signal, onProgress: update });
+      await this.parts.changed();
+      return { model: model.name, path, bytes: model.sizeBytes };
+    } finally {
+      this.running.delete(model.digest);
+    }
+  }
+
+  async remove(reference: string): Promise<{ readonly model: string; readonly freedBytes: number; readonly leftInPlace: string | null }> {
+    const kept = (await this.list()).find((model) => model.digest === this.digestOf(reference));
+    if (kept === undefined) throw unknownModel(reference, this.parts.models());
+    if (kept.inUse) throw new RingError('bad_request', `${kept.name} is being served: unload it first`, { model: kept.name });
+    for (const shard of await keptShards(this.shardDirectory)) if (shard.modelDigest === kept.digest) await removeShard(shard);
+    if (kept.path !== null && kept.ours) for (const path of modelFiles(kept.path)) await this.removeFile(path);
+    for (const [room, ending] of [['headers', 'header'], ['vocabularies', 'gguf']] as const) await this.removeFile(join(this.parts.stateDirectory, room, `${kept.digest}.${ending}`));
+    await this.parts.internet.forget(kept.digest);
+    await this.parts.changed();
+    return { model: kept.name, freedBytes: kept.freesBytes, leftInPlace: kept.ours ? null : kept.path };
+  }
+
+  async prune(keepBytes: number): Promise<{ readonly removed: number; readonly freedBytes: number }> {
+    const shards = await keptShards(this.shardDirectory);
+    let total = shards.reduce((sum, shard) => sum + shard.bytes, 0);
+    let removed = 0;
+    let freedBytes = 0;
+    for (const shard of shards) {
+      if (total <= keepBytes || isInUse(shard, this.inUse())) continue;
+      await removeShard(shard);
+      total -= shard.bytes;
+      freedBytes += shard.bytes;
+      removed += 1;
+    }
+    await this.parts.changed();
+    return { removed, freedBytes };
+  }
+
+  /** Before `shard`, of so many bytes when whole, is written. */
+  async makeRoom(wholeBytes: number, shard: HeldShard): Promise<void> {
+    const there = (await keptShards(this.shardDirectory)).filter((kept) => isInUse(kept, [shard])).reduce((sum, kept) => sum + kept.bytes, 0);
+    const neededBytes = Math.max(0, wholeBytes - there);
+    const removed = await makeRoom(this.shardDirectory, { neededBytes, quotaBytes: this.parts.quotaBytes, inUse: [...this.inUse(), shard] });
+    if (removed.length > 0) await this.parts.changed();
+  }
+
+  private get shardDirectory(): string {
+    return join(this.parts.stateDirectory, 'shards');
+  }
+
+  private get modelDirectory(): string {
+    return join(this.parts.stateDirectory, 'models');
+  }
+
+  private digestOf(reference: string): string {
+    return findModel(reference, this.parts.models())?.digest ?? reference;
+  }
+
+  private find(reference: string): HeldModel {
+    const model = findModel(reference, this.parts.models());
+    if (model === null) throw unknownModel(reference, this.parts.models());
+    return model;
+  }
+
+  private async kept(model: HeldModel, all: readonly KeptShard[]): Promise<KeptModel> {
+    const stored = this.parts.store.get(model.digest);
+    const used = this.inUse();
+    const shards = all.filter((shard) => shard.modelDigest === model.digest);
+    const path = stored?.path ?? null;
+    const ours = path !== null && dirname(path).startsWith(this.modelDirectory + sep) || path !== null && dirname(path) === this.modelDirectory;
+    const fileBytes = path !== null && ours ? await sizeOnDisk(path) : 0;
+    return {
+      name: model.name, digest: model.digest, sizeBytes: model.sizeBytes, layers: model.layers, path, ours,
+      internet: model.source === undefined ? null : model.source.repository === '' ? model.source.files[0]?.location ?? '' : `hf:${model.source.repository}/${model.source.files[0]?.location ?? ''}`,
+      inUse: used.some((shard) => shard.modelDigest === model.digest),
+      freesBytes: fileBytes + shards.reduce((sum, shard) => sum + shard.bytes, 0),
+      shards: shards.map((shard) => ({
+        range: shard.range, head: shard.head, tail: shard.tail, bytes: shard.bytes, complete: shard.complete, lastUsed: shard.lastUsed, inUse: isInUse(shard, used),
+      })),
+    };
+  }
+
+  private async removeFile(path: string): Promise<void> {
+    try {
+      await rm(path, { force: true });
+    } catch (error) {
+      throw fileError(error, path, 'write');
+    }
+  }
+}
+
+async function sizeOnDisk(path: string): Promise<number> {
+  let bytes = 0;
+  for (const file of modelFiles(path)) bytes += (await stat(file).catch(() => ({ size: 0 }))).size;
+  return bytes;
+}

@@ -1,0 +1,92 @@
+/**
+ * A whole model from the internet into one directory: file by file, resumed where it broke off, and taken for whole only when
+ * its size and (where the hub says it) its SHA-256 are right. It must not know GGUF.
+ */
+import { createHash } from 'node:crypto';
+import { mkdir, open, rename, rm } from 'node:fs/promises';
+import { basename, join } from 'node:path';
+import { RingError } from '../core/errors.js';
+import type { ModelSource } from '../core/types.js';
+import { fileError } from './file-errors.js';
+import { readChunks, syncDirectory, writeFully } from './file-io.js';
+import type { HubClient } from './hub-client.js';
+
+export interface DownloadOptions {
+  readonly signal: AbortSignal;
+  onProgress(doneBytes: number): void;
+}
+
+/** Files of `source` end up in `directory` under their own names, the first one last. Throws RingError. */
+export async function downloadWhole(
+  client: HubClient, source: ModelSource, fileDigests: readonly (string | null)[], directory: string, options: DownloadOptions,
+): Promise<string> {
+  const partials = join(directory, '.partial');
+  const targets = source.files.map((file) => join(directory, fileName(file.location)));
+  let before = 0;
+  try {
+    await mkdir(partials, { recursive: true });
+    for (const [index, file] of source.files.entries()) {
+      const base = before;
+      const partial = join(partials, `${source.revision.slice(0, 12)}${fileName(file.location)}`);
+      await downloadFile(client, { url: client.urlOf(source, index), sizeBytes: file.sizeBytes, sha256: fileDigests[index] ?? null, partial },
+        { signal: options.signal, onProgress: (done) => options.onProgress(base + done) });
+      before += file.sizeBytes;
+    }
+    // A set of shards is found by its first one: that one comes last.
+    for (const index of [...source.files.keys()].reverse()) {
+      const file = source.files[index];
+      const target = targets[index];
+      if (file !== undefined && target !== undefined) await rename(join(partials, `${source.revision.slice(0, 12)}${fileName(file.location)}`), target);
+    }
+    await syncDirectory(directory);
+  } catch (error) {
+    throw fileError(error, directory, 'write', source.files.reduce((sum, file) => sum + file.sizeBytes, 0));
+  }
+  return targets[0] ?? directory;
+}
+
+interface WholeFile {
+  readonly url: string;
+  readonly sizeBytes: number;
+  readonly sha256: string | null;
+  readonly partial: string;
+}
+
+async function downloadFile(client: HubClient, file: WholeFile, options: DownloadOptions): Promise<void> {
+  const handle = await open(file.partial, 'a+', 0o644).then(async (created) => {
+    await created.close();
+    return open(file.partial, 'r+');
+  });
+  try {
+    const hash = createHash('sha256');
+    const there = Math.min((await handle.stat()).size, file.sizeBytes);
+    let done = 0;
+    for await (const chunk of readChunks(handle, 0, there)) {
+      options.signal.throwIfAborted();
+      hash.update(chunk);
+      done += chunk.length;
+    }
+    options.onProgress(done);
+    for await (const chunk of client.read(file.url, { start: done, end: file.sizeBytes, sizeBytes: file.sizeBytes }, options.signal)) {
+      await writeFully(handle, chunk, done);
+      hash.update(chunk);
+      done += chunk.length;
+      options.onProgress(done);
+    }
+    await handle.truncate(file.sizeBytes);
+    await handle.sync();
+    const actual = hash.digest('hex');
+    if (file.sha256 !== null && actual !== file.sha256) {
+      await rm(file.partial, { force: true });
+      throw new RingError('digest_mismatch', `${file.url} arrived damaged: its SHA-256 is ${actual}, the hub says ${file.sha256}. It was thrown away: try again`, { url: file.url, actual, expected: file.sha256 });
+    }
+  } finally {
+    await handle.close();
+  }
+}
+
+function fileName(location: string): string {
+  const name = basename(decodeURIComponent(location.split(/[?#]/)[0] ?? ''));
+  if (!/^[\w][\w.+ -]{0,200}\.gguf$/i.test(name)) throw new RingError('bad_config', `${JSON.stringify(name.slice(0, 100))} is no name for a model file here`);
+  return name;
+}

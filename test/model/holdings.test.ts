@@ -1,0 +1,149 @@
+import { existsSync } from 'node:fs';
+import { chmod, mkdir, readFile, stat, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterAll, beforeEach, describe, expect, it } from 'vitest';
+import { RingError } from '../../src/core/errors.js';
+import type { HeldModel, HeldShard } from '../../src/core/types.js';
+import { makeRoom } from '../../src/model/holdings.js';
+import type { DiskModelLibrary } from '../../src/model/model-library.js';
+import { openModelLibrary } from '../../src/model/model-library.js';
+import type { RemoteWeights } from '../../src/ports.js';
+import { smallFile, temporaryDirectory } from '../support/gguf.js';
+import { HubServer } from '../support/hub-server.js';
+
+const QUIET = new AbortController().signal;
+const REPOSITORY = 'tiny/Small-GGUF';
+const FILE = 'Small-Q8_0.gguf';
+const REFERENCE = `hf:${REPOSITORY}`;
+const NOBODY: RemoteWeights = {
+  header: () => Promise.reject(new RingError('peer_unreachable', 'no peer')),
+  tensor: () => Promise.reject(new RingError('peer_unreachable', 'no peer')),
+};
+const bytes = smallFile();
+const hub = await HubServer.start();
+afterAll(() => hub.stop());
+
+beforeEach(() => {
+  hub.faults.length = 0;
+  hub.add(REPOSITORY, FILE, bytes);
+});
+
+async function open(state: string, more: { readonly quotaBytes?: number; readonly modelPaths?: readonly string[] } = {}): Promise<DiskModelLibrary> {
+  return openModelLibrary({ stateDirectory: state, modelPaths: [], builtIn: false, log: null, hub: { endpoint: hub.url, token: null, stallMs: 1000, backoffMs: 5 }, ...more });
+}
+
+async function resolved(library: DiskModelLibrary): Promise<HeldModel> {
+  const model = await library.resolve(REFERENCE);
+  if (model === null) throw new Error('not resolved');
+  return model;
+}
+
+/** Head stages of `end` layers: alone they need no other node. */
+function stage(library: DiskModelLibrary, model: HeldModel, end: number): Promise<unknown> {
+  return library.stageFiles({ model, range: { start: 0, end }, head: true, tail: end === model.layers, signal: QUIET, onProgress: () => undefined }, NOBODY);
+}
+
+const used = (model: HeldModel, end: number): HeldShard => ({ modelDigest: model.digest, range: { start: 0, end }, head: true, tail: end === model.layers });
+
+describe('what a node keeps', () => {
+  it('is listed with sizes, and a removal frees what it said', async () => {
+    const library = await open(await temporaryDirectory());
+    const model = await resolved(library);
+    await stage(library, model, 2);
+    const keeper = library.upkeep(() => []);
+    const [kept] = await keeper.list();
+    expect(kept).toMatchObject({ name: 'Small-Q8_0', path: null, internet: `hf:${REPOSITORY}/${FILE}`, inUse: false, shards: [{ range: { start: 0, end: 2 }, head: true, tail: false, complete: true, inUse: false }] });
+    expect(kept?.freesBytes).toBeGreaterThan(0);
+    expect(await keeper.remove('small-q8_0')).toEqual({ model: 'Small-Q8_0', freedBytes: kept?.freesBytes, leftInPlace: null });
+    expect(await keeper.list()).toEqual([]);
+    expect(library.shards()).toEqual([]);
+    await expect(keeper.remove('Small-Q8_0')).rejects.toMatchObject({ code: 'unknown_model' });
+  });
+
+  it('is not removed while a plan uses it', async () => {
+    const library = await open(await temporaryDirectory());
+    const model = await resolved(library);
+    await stage(library, model, 1);
+    await stage(library, model, 2);
+    const keeper = library.upkeep(() => [used(model, 2)]);
+    await expect(keeper.remove(model.name)).rejects.toThrow(/being served/);
+    expect(await keeper.prune(0)).toMatchObject({ removed: 1 });
+    expect(library.shards().map((shard) => shard.range.end)).toEqual([2]);
+  });
+
+  it('makes room by what was unused longest, and says the numbers when there is none', async () => {
+    const state = await temporaryDirectory();
+    const first = await open(state);
+    const model = await resolved(first);
+    for (const end of [1, 2]) {
+      await stage(first, model, end);
+      await new Promise((resolve) => setTimeout(resolve, 20));
+    }
+    // Used again: now the stage of two layers is the older one.
+    await stage(first, model, 1);
+    const sizes = (await first.upkeep(() => []).list())[0]?.shards ?? [];
+    const quotaBytes = sizes.reduce((sum, shard) => sum + shard.bytes, 0) + 10_000;
+    const library = await open(state, { quotaBytes });
+    await stage(library, model, 3);
+    expect(library.shards().map((shard) => shard.range.end)).toEqual([1, 3]);
+    library.upkeep(() => [used(model, 1), used(model, 3)]);
+    await expect(stage(library, model, 4)).rejects.toMatchObject({ code: 'disk_full' });
+    expect(library.shards().map((shard) => shard.range.end)).toEqual([1, 3]);
+    await expect(makeRoom(join(state, 'shards'), { neededBytes: 2 ** 52, quotaBytes: null, inUse: [used(model, 1), used(model, 3)] })).rejects.toThrow(/4503599627370496 bytes are needed/);
+  });
+
+  it('leaves a file that lies elsewhere where it is', async () => {
+    const elsewhere = join(await temporaryDirectory(), 'nas', FILE);
+    await mkdir(join(elsewhere, '..'));
+    await writeFile(elsewhere, bytes);
+    await chmod(join(elsewhere, '..'), 0o555);
+    const library = await open(await temporaryDirectory(), { modelPaths: [join(elsewhere, '..')] });
+    const keeper = library.upkeep(() => []);
+    expect(await keeper.list()).toMatchObject([{ path: elsewhere, ours: false, freesBytes: 0 }]);
+    expect(await keeper.remove('Small-Q8_0')).toMatchObject({ leftInPlace: elsewhere });
+    expect(existsSync(elsewhere)).toBe(true);
+  });
+});
+
+describe('a whole model', () => {
+  it('is pulled, resumed where it broke off, and found by its name', async () => {
+    const state = await temporaryDirectory();
+    const library = await open(state);
+    const keeper = library.upkeep(() => []);
+    const model = await resolved(library);
+    hub.forgetCounts();
+    const abort = new AbortController();
+    hub.faults.push({ kind: 'stall', afterBytes: 4000 });
+    const broken = keeper.pull(REFERENCE, abort.signal);
+    broken.catch(() => undefined);
+    await expect.poll(() => keeper.transfers()[0]?.doneBytes).toBe(4000);
+    expect(keeper.transfers()).toEqual([{ model: 'Small-Q8_0', doneBytes: 4000, totalBytes: bytes.length }]);
+    await expect(keeper.pull(REFERENCE, QUIET)).rejects.toThrow(/being fetched already/);
+    abort.abort();
+    await expect(broken).rejects.toMatchObject({ code: 'cancelled' });
+    expect(library.models()[0]?.source).toBeDefined();
+    const pulled = await (await open(state)).upkeep(() => []).pull(model.name, QUIET);
+    expect(pulled).toEqual({ model: 'Small-Q8_0', path: join(state, 'models', FILE), bytes: bytes.length });
+    expect(Buffer.compare(await readFile(pulled.path), bytes)).toBe(0);
+    expect(hub.bytesGiven()).toBe(bytes.length);
+    const again = await open(state);
+    expect(again.models()).toMatchObject([{ name: 'Small-Q8_0', digest: model.digest }]);
+    expect(again.models()[0]?.source).toBeUndefined();
+    expect(await again.upkeep(() => []).remove('Small-Q8_0')).toMatchObject({ leftInPlace: null });
+    await expect(stat(pulled.path)).rejects.toThrow();
+  });
+
+  it('with a flipped byte is thrown away', async () => {
+    const state = await temporaryDirectory();
+    const library = await open(state);
+    await resolved(library);
+    const flipped = bytes.slice();
+    flipped[bytes.length - 100] = (flipped[bytes.length - 100] ?? 0) ^ 1;
+    hub.add(REPOSITORY, FILE, flipped);
+    const keeper = library.upkeep(() => []);
+    await expect(keeper.pull(REFERENCE, QUIET)).rejects.toMatchObject({ code: 'digest_mismatch' });
+    expect(existsSync(join(state, 'models', FILE))).toBe(false);
+    hub.add(REPOSITORY, FILE, bytes);
+    expect(await keeper.pull(REFERENCE, QUIET)).toMatchObject({ bytes: bytes.length });
+  });
+});
