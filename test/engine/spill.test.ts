@@ -48,8 +48,8 @@ describe.skipIf(!vulkan)('a stage whose device is too small', () => {
 });
 
 describe('the speed of a device', () => {
-  it.each(vulkan ? ['cpu', 'vulkan'] as const : ['cpu'] as const)('%s: is measured, and nothing is left behind', (backend) => {
-    const speed = measureSpeed({ backend, directory, threads: 1 });
+  it('is measured, and nothing is left behind', () => {
+    const speed = measureSpeed({ backend: 'cpu', directory, threads: 1 });
     expect(readdirSync(directory).filter((name) => name.startsWith('measure'))).toEqual([]);
     expect(speed.gflops).toBeGreaterThan(0.1);
     expect(speed.memoryBandwidthBytesPerSecond).toBeGreaterThan(1e7);
