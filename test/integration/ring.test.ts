@@ -143,6 +143,21 @@ describe('a ring of three agents', () => {
     await idleWithin(IDLE_WITHIN_MS);
   }, 120_000);
 
+  it('goes on from an earlier answer without computing it again, and the answer is the same', async () => {
+    const reused = async (): Promise<number> => {
+      const statuses: ClusterStatus[] = await Promise.all(agents.map((agent) => agent.status()));
+      return statuses.flatMap((status) => status.instances).reduce((sum, view) => sum + (view.reusedTokens ?? 0), 0);
+    };
+    const prompt = Array.from({ length: 280 }, (_, position) => 1 + ((position * 53 + position * position * 7) % (VOCABULARY - 1)));
+    const first = await complete(1, { prompt, count: 20, sampling: GREEDY });
+    const before = await reused();
+    const next = { prompt: [...prompt, ...first, 17, 18, 19], count: 24, sampling: { ...GREEDY, temperature: 1, seed: 3 } };
+    const second = await complete(2, next);
+    expect(second).toEqual(answer(reference, next.prompt, next.count, 512, next.sampling).tokens);
+    // All but the first answer's last token, which was never sent.
+    expect(await reused() - before).toBe(prompt.length + first.length - 1);
+  }, 120_000);
+
   it('lists, streams and counts for the openai client, from a node that is not the head', async () => {
     const models = await client(2).models.list();
     expect(models.data.map((model) => model.id)).toContain(MODEL);
