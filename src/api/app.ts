@@ -5,7 +5,7 @@
  */
 import { Hono } from 'hono';
 import type { Context } from 'hono';
-import type { AgentService } from '../agent/service.js';
+import type { AgentService, CompletionTask } from '../agent/service.js';
 import { RingError } from '../core/errors.js';
 import { answerOfError, ApiError, isServerFault } from './api-error.js';
 import type { ApiEnv, ApiOptions } from './api-options.js';
@@ -15,6 +15,7 @@ import { addDashboardRoutes, DASHBOARD_PATHS, dashboardPage, wantsPage } from '.
 import { checkHost, checkOrigin, KeyCheck } from './guards.js';
 import { Metrics } from './metrics.js';
 import { addModelRoutes } from './model-routes.js';
+import { addOllamaRoutes } from './ollama-routes.js';
 import { addUpkeepRoutes } from './upkeep-routes.js';
 
 /** Answers without a key: they say nothing about the cluster. */
@@ -29,6 +30,12 @@ const METHODS: readonly (readonly [path: string, methods: string])[] = [
   ['/v1/models/:id{.+}', 'GET'],
   ['/v1/chat/completions', 'POST'],
   ['/v1/completions', 'POST'],
+  ['/api/version', 'GET'],
+  ['/api/tags', 'GET'],
+  ['/api/ps', 'GET'],
+  ['/api/show', 'POST'],
+  ['/api/chat', 'POST'],
+  ['/api/generate', 'POST'],
   ['/v1/cluster', 'GET'],
   ['/v1/cluster/events', 'GET'],
   ['/v1/cluster/models', 'GET'],
@@ -76,7 +83,14 @@ export function createApp(service: AgentService, options: ApiOptions): Hono<ApiE
   });
   addModelRoutes(app, service, options);
   app.get('/metrics', async (context) => context.body(await metrics.text(), 200, { 'Content-Type': metrics.contentType }));
-  addCompletionRoutes(app, { ready: () => service.ready(), complete: (task, signal) => metrics.counted(task, signal) }, options);
+  const answering = {
+    ready: () => service.ready(),
+    models: () => service.models(),
+    status: () => service.status(),
+    complete: (task: CompletionTask, signal: AbortSignal) => metrics.counted(task, signal),
+  };
+  addCompletionRoutes(app, answering, options);
+  addOllamaRoutes(app, answering, options);
   addClusterRoutes(app, service, options);
   addUpkeepRoutes(app, service, options);
 
@@ -116,7 +130,8 @@ function preflight(context: Context<ApiEnv>): Response {
 function errorResponse(context: Context<ApiEnv>, error: unknown): Response {
   const { status, headers, body } = answerOfError(error);
   for (const [name, value] of Object.entries(headers)) context.header(name, value);
-  return context.json(body, status);
+  // Ollama's clients expect the message alone.
+  return context.json(context.req.path.startsWith('/api/') ? { error: body.error.message } : body, status);
 }
 
 function welcomeText(options: ApiOptions): string {
@@ -132,6 +147,7 @@ function welcomeText(options: ApiOptions): string {
     'GET    /v1/models                   models that the cluster can serve',
     'POST   /v1/chat/completions         OpenAI\'s chat API, also as a stream',
     'POST   /v1/completions              OpenAI\'s text API, also as a stream',
+    'POST   /api/chat, /api/generate     Ollama\'s API; also /api/tags, /api/show, /api/ps',
     'GET    /v1/cluster                  nodes, coordinator, instances and their stages',
     'GET    /v1/cluster/events           the same live, as server-sent events, and what happens in words',
     'GET    /v1/cluster/models           models, with the nodes that hold them',

@@ -28,6 +28,8 @@ export function sseEvent(data: string): string {
 export interface EventStreamOptions {
   readonly heartbeatMs: number;
   readonly stallMs: number;
+  /** Sent while the source has nothing. Absent = a comment of server-sent events. */
+  readonly heartbeat?: string;
   /**
    * Called once when no more is wanted or possible. At a stall the caller drops the connection: what the client has
    * not read still fills its buffers.
@@ -59,7 +61,7 @@ export function eventStream(source: AsyncGenerator<string>, options: EventStream
         const next = await within(pending, options.heartbeatMs);
         if (over) return;
         if (next === 'late') {
-          controller.enqueue(encoder.encode(HEARTBEAT));
+          controller.enqueue(encoder.encode(options.heartbeat ?? HEARTBEAT));
         } else {
           pending = null;
           if (next.done === true) {

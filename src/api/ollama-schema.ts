@@ -1,0 +1,76 @@
+/**
+ * Ollama's requests as data of ours: its names are translated to those of openai-schema.ts, which checks ranges.
+ *
+ * Defaults are Ollama's: temperature 0.8, top_k 40, top_p 0.9, answers streamed. Its repeat_penalty looks at the last 64
+ * tokens and ours at all, so it is off unless asked for. What would change the answer and is not supported is refused by
+ * name; what is about Ollama's own memory (keep_alive, num_ctx, num_gpu, …) passes: here the plan decides. It must not
+ * know HTTP.
+ */
+import { z } from 'zod';
+import { ApiError } from './api-error.js';
+import { MODEL_NAME_LENGTH_MAX, parseChatRequest, parseFields, parseTextRequest } from './openai-schema.js';
+import type { CompletionRequest, ParseOptions } from './openai-schema.js';
+
+/** Options that change how the same answer is computed, or for how long the model stays. */
+const PASSED_OPTIONS: ReadonlySet<string> = new Set(['num_ctx', 'num_batch', 'num_gpu', 'main_gpu', 'num_thread', 'num_keep', 'use_mmap', 'numa', 'low_vram']);
+/** Names that both have. */
+const SAME_OPTIONS: ReadonlySet<string> = new Set(['temperature', 'top_k', 'top_p', 'min_p', 'seed', 'stop', 'repeat_penalty', 'presence_penalty', 'frequency_penalty']);
+/** Anything below zero is no limit: Ollama has -1 and -2. */
+const NO_LIMIT = -1;
+
+const nothing = z.union([z.null(), z.literal(''), z.tuple([])], 'is not supported').optional();
+const falsy = z.union([z.null(), z.literal(false)], 'is not supported').optional();
+
+const commonFields = {
+  model: z.string().max(MODEL_NAME_LENGTH_MAX),
+  stream: z.boolean().default(true),
+  options: z.record(z.string(), z.unknown()).default({}),
+  keep_alive: z.unknown().optional(),
+  format: nothing,
+  think: falsy,
+  logprobs: falsy,
+};
+
+const messageSchema = z.strictObject({ role: z.string(), content: z.string(), images: nothing, tool_calls: nothing, thinking: nothing });
+const chatSchema = z.strictObject({ ...commonFields, messages: z.array(messageSchema), tools: nothing });
+const generateSchema = z.strictObject({
+  ...commonFields, prompt: z.string(), system: z.string().default(''), raw: z.boolean().default(false),
+  suffix: nothing, template: nothing, context: nothing, images: nothing,
+});
+const showSchema = z.looseObject({ model: z.string().max(MODEL_NAME_LENGTH_MAX).optional(), name: z.string().max(MODEL_NAME_LENGTH_MAX).optional() });
+
+/** The body of `POST /api/chat`. Throws a 400 naming the field. */
+export function parseOllamaChat(body: unknown, options: ParseOptions): CompletionRequest {
+  const fields = parseFields(chatSchema, body);
+  return parseChatRequest({ ...sharedFields(fields), messages: fields.messages.map(({ role, content }) => ({ role, content })) }, options);
+}
+
+/** The body of `POST /api/generate`: a question, unless it is `raw`. */
+export function parseOllamaGenerate(body: unknown, options: ParseOptions): CompletionRequest {
+  const fields = parseFields(generateSchema, body);
+  if (fields.raw) return parseTextRequest({ ...sharedFields(fields), prompt: fields.prompt }, options);
+  const system = fields.system === '' ? [] : [{ role: 'system', content: fields.system }];
+  return parseChatRequest({ ...sharedFields(fields), messages: [...system, { role: 'user', content: fields.prompt }] }, options);
+}
+
+/** The model that `POST /api/show` asks about. */
+export function parseOllamaShow(body: unknown): string {
+  const { model, name } = parseFields(showSchema, body);
+  return modelName(model ?? name ?? '');
+}
+
+/** Ollama's clients add a tag; names here have none of this sort. */
+function modelName(name: string): string {
+  return name.replace(/:latest$/, '');
+}
+
+function sharedFields({ model, stream, options }: { readonly model: string; readonly stream: boolean; readonly options: Readonly<Record<string, unknown>> }): object {
+  const settings: Record<string, unknown> = { temperature: 0.8, top_k: 40, top_p: 0.9 };
+  for (const [name, value] of Object.entries(options)) {
+    if (value === null || PASSED_OPTIONS.has(name)) continue;
+    if (name === 'num_predict') settings['max_tokens'] = typeof value === 'number' && value < 0 ? NO_LIMIT : value;
+    else if (SAME_OPTIONS.has(name)) settings[name] = value;
+    else throw new ApiError({ status: 400, code: 'unsupported_parameter', param: `options.${name}`, message: `'options.${name.slice(0, 100)}' is not supported: leave it out.` });
+  }
+  return { model: modelName(model), stream, ...settings };
+}
