@@ -52,7 +52,7 @@ describe.skipIf(!available.ok)(`a cluster file over ssh${available.ok ? '' : ` (
     writeFileSync(path, [
       'model = "kjv-q8_0"', 'reserve_ram_gb = 0.5', '[placement]', 'policy = "manual"',
       '[[node]]', `addr = "127.0.0.1:${await freePort()}"`, `ckpt_dir = "${own}"`, 'layers = "0:2"',
-      '[[node]]', `addr = "127.0.0.1:${await freePort()}"`, `ssh = "${ssh}"`, `ckpt_dir = "${join(directory, remoteDirectory)}"`, 'layers = "2:5"', '',
+      '[[node]]', `addr = "127.0.0.1:${await freePort()}"`, `ssh = "${ssh}"`, `ckpt_dir = "${join(directory, remoteDirectory)}"`, 'layers = "2:5"', 'precision = "f16"', 'kv_cache = "none"', '',
     ].join('\n'));
     return path;
   }
@@ -77,6 +77,10 @@ describe.skipIf(!available.ok)(`a cluster file over ssh${available.ok ? '' : ` (
       expect(new Set(status.instances[0]?.stages.map(({ nodeId }) => nodeId)).size).toBe(2);
       expect(agent.output()).toContain('far: Authorised people only.');
       expect(existsSync(join(directory, remote, '.ring-agent', 'shards'))).toBe(true);
+      const texts = status.instances[0]?.notes.map(({ text }) => text).join('; ');
+      expect(texts).toContain('converted to f16');
+      expect(texts).toContain('keeps no keys and values');
+      expect(existsSync(join(directory, remote, '.ring-agent', 'shards', status.instances[0]?.modelDigest ?? '', '2-5-tail.f16.gguf'))).toBe(true);
       const answer = await agent.call({ path: '/v1/completions', json: { model: 'kjv-q8_0', prompt: 'In the beginning', max_tokens: 4, temperature: 0 }, timeoutMs: SERVE_MS });
       expect(answer.status, await answer.text()).toBe(200);
       expect((await agent.stop()).code).toBe(0);

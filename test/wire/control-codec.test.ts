@@ -76,6 +76,11 @@ const MESSAGES: readonly (readonly [message: ControlMessage, hex: string | null]
           request: { model: 'kjv', policy: 'ram_balanced', nodes: null, contextTokens: 2048, slots: null },
         },
         {
+          instanceId: 'i3', state: 'active', reason: '', serial: 3,
+          plan: { ...PLAN, stages: PLAN.stages.map((stage) => ({ ...stage, precision: 'f16', keyValueCache: 'host' as const })) },
+          request: { model: 'kjv', policy: 'auto', nodes: null, contextTokens: null, slots: null },
+        },
+        {
           instanceId: 'i2', state: 'failed', reason: 'fits nowhere', serial: 0, plan: null,
           request: { model: 'big', policy: 'manual', nodes: 2, contextTokens: null, slots: 1 },
         },
@@ -92,6 +97,22 @@ const MESSAGES: readonly (readonly [message: ControlMessage, hex: string | null]
     ],
   }, null],
   [{ kind: 'leave' }, '3200'],
+  [{ kind: 'introduction', peers: [{ nodeId: 'nodeB', addresses: ['/ip4/10.0.0.2/tcp/11501'] }, { nodeId: 'nodeC', addresses: [] }] }, null],
+  [{
+    kind: 'load', callId: 'c',
+    request: {
+      model: 'm', policy: 'manual', nodes: null, contextTokens: null, slots: null,
+      nodeSettings: [
+        { nodeId: 'nodeA', settings: {} },
+        {
+          nodeId: 'nodeB',
+          settings: {
+            maxRamBytes: 44e9, reserveBytes: 0, devices: ['metal', 'cpu'], layers: { start: 0, end: 12 }, precision: 'fp8', keyValueCache: 'none', seed: 0,
+          },
+        },
+      ],
+    },
+  }, null],
   [{ kind: 'load', callId: 'c', request: { model: 'm', policy: 'throughput', nodes: 3, contextTokens: null, slots: null } },
     '3a160a016312' + '110a016d120a7468726f7567687075741803'],
   [{ kind: 'unload', callId: 'c', instanceId: 'i1' }, '42070a016312026931'],
@@ -122,7 +143,7 @@ describe('control messages', () => {
   });
 
   it('cover every kind', () => {
-    expect(new Set(MESSAGES.map(([message]) => message.kind)).size).toBe(14);
+    expect(new Set(MESSAGES.map(([message]) => message.kind)).size).toBe(15);
   });
 });
 
