@@ -1,11 +1,12 @@
 /** `agent models` and its subcommands: what the cluster holds, and the upkeep of this machine's store. */
 import type { ClusterStatus, ModelView } from '../agent/service.js';
 import { RingError } from '../core/errors.js';
+import { readCatalogue, searchCards } from '../model/catalogue.js';
 import type { KeptModel, ModelTransfer } from '../ports.js';
 import type { AgentClient } from './agent-client.js';
 import { modelReference } from './model-reference.js';
 import { renderModels } from './render.js';
-import { renderModelInfo, sizeText } from './render-store.js';
+import { renderCards, renderModelInfo, sizeText } from './render-store.js';
 import { requireAgent } from './require-agent.js';
 
 const PULL_DEADLINE_MS = 24 * 60 * 60_000;
@@ -43,6 +44,8 @@ export async function modelInfoCommand(model: string, options: ModelsOptions): P
 
 export async function modelPullCommand(reference: string, options: ModelsOptions): Promise<void> {
   const client = await requireAgent(options.stateDir);
+  const card = (await readCatalogue(options.stateDir)).find((one) => one.name === reference.toLowerCase().split(':')[0]);
+  if (card?.restricted === true) process.stderr.write(`note: ${card.name} comes on the terms of its licence, "${card.licence}": https://huggingface.co/${card.repository}\n`);
   const interrupted = new AbortController();
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => interrupted.abort(new RingError('cancelled', 'interrupted; what came is kept, the same command goes on with it')));
   const stop = process.stderr.isTTY ? showTransfers(client) : () => undefined;
@@ -64,6 +67,12 @@ export async function modelPruneCommand(options: ModelsOptions & { readonly keep
   const client = await requireAgent(options.stateDir);
   const pruned = await client.post('/v1/cluster/store/prune', { keepBytes: Math.trunc((options.keep ?? 0) * 1e9) }) as { removed: number; freedBytes: number };
   print(options, pruned, () => (pruned.removed === 0 ? 'Nothing to remove: all that is kept is in use.' : `${pruned.removed} unused stage${pruned.removed === 1 ? '' : 's'} removed, ${sizeText(pruned.freedBytes)} freed.`));
+}
+
+/** Needs no agent. */
+export async function modelSearchCommand(words: readonly string[], options: ModelsOptions): Promise<void> {
+  const cards = searchCards(await readCatalogue(options.stateDir), words);
+  print(options, cards, () => renderCards(cards));
 }
 
 function print(options: ModelsOptions, value: unknown, text: () => string): void {

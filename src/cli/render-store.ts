@@ -1,6 +1,7 @@
-/** `agent models info` as text for people, at most 80 columns wide where names allow. Data in, text out. */
+/** `agent models info` and `search` as text for people, at most 80 columns wide where names allow. Data in, text out. */
 import type { ModelView } from '../agent/service.js';
 import type { HeldShard, LayerRange } from '../core/types.js';
+import type { ModelCard } from '../model/catalogue.js';
 import type { KeptModel } from '../ports.js';
 
 export interface ModelHolder {
@@ -21,6 +22,24 @@ export function renderModelInfo(model: ModelView, holders: readonly ModelHolder[
     ...keptLines(kept),
   ];
   return lines.join('\n');
+}
+
+/** A card a line: name, size, context, licence and quantisations; `*` = restricted. */
+export function renderCards(cards: readonly ModelCard[]): string {
+  if (cards.length === 0) return 'The catalogue has no such model. Any GGUF of the hub can be named as hf:owner/repo.';
+  const rows = cards.map((card) => [card.name, card.parameters, contextText(card.context), licenceText(card), card.quants.join(' ')]);
+  const widths = [0, 1, 2, 3].map((column) => Math.max(...rows.map((row) => row[column]?.length ?? 0)));
+  const lines = rows.map((row) => row.map((text, column) => text.padEnd(widths[column] ?? 0)).join('  ').trimEnd());
+  const restricted = cards.some((card) => card.restricted) ? '\n* on terms that restrict use: read them on the hub before you fetch it.' : '';
+  return `${lines.join('\n')}\n${restricted}\nUse a name as it is, or with a quantisation: ${cards[0]?.name ?? ''}:${cards[0]?.quants[0] ?? ''}`;
+}
+
+function contextText(tokens: number): string {
+  return tokens % 1024 === 0 ? `${tokens / 1024}k` : String(tokens);
+}
+
+function licenceText(card: ModelCard): string {
+  return `${card.licence.replace(/ (Community License|Terms of Use)$/, '')}${card.restricted ? '*' : ''}`;
 }
 
 function keptLines(kept: KeptModel | null): string[] {

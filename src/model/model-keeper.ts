@@ -24,6 +24,8 @@ export interface KeeperParts {
   readonly internet: InternetModels;
   /** The models by the names that people see. */
   models(): readonly HeldModel[];
+  /** The internet reference of a name of the catalogue; null = it has no such name. */
+  catalogued(name: string): Promise<string | null>;
   /** Called after something came or went. */
   changed(): Promise<void>;
   /** Most that shards may take; null = as much as the disk has. */
@@ -48,7 +50,7 @@ export class ModelKeeper implements ModelUpkeep {
   }
 
   async pull(reference: string, signal: AbortSignal): Promise<{ readonly model: string; readonly path: string; readonly bytes: number }> {
-    const model = isInternetReference(reference) ? await this.parts.internet.resolve(reference, signal) : this.find(reference);
+    const model = await this.found(reference, signal);
     const stored = this.parts.store.get(model.digest);
     if (stored !== null) return { model: stored.held.name, path: stored.path, bytes: stored.held.sizeBytes };
     const { source } = model;
@@ -114,10 +116,12 @@ export class ModelKeeper implements ModelUpkeep {
     return findModel(reference, this.parts.models())?.digest ?? reference;
   }
 
-  private find(reference: string): HeldModel {
-    const model = findModel(reference, this.parts.models());
-    if (model === null) throw unknownModel(reference, this.parts.models());
-    return model;
+  private async found(reference: string, signal: AbortSignal): Promise<HeldModel> {
+    const known = isInternetReference(reference) ? null : findModel(reference, this.parts.models());
+    if (known !== null) return known;
+    const internet = isInternetReference(reference) ? reference : await this.parts.catalogued(reference);
+    if (internet === null) throw unknownModel(reference, this.parts.models());
+    return this.parts.internet.resolve(internet, signal);
   }
 
   private async kept(model: HeldModel, all: readonly KeptShard[]): Promise<KeptModel> {

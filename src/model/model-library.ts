@@ -10,6 +10,7 @@ import { stat } from 'node:fs/promises';
 import { RingError } from '../core/errors.js';
 import type { HeldModel, HeldShard, ModelShape } from '../core/types.js';
 import type { ChatPrompt, Log, ModelLibrary, RemoteWeights, StageFiles, StageFilesRequest, StagePart, TensorContent, WeightsHeader } from '../ports.js';
+import { catalogueReference, readCatalogue } from './catalogue.js';
 import type { ChatTemplate } from './chat-template.js';
 import { chatTemplate } from './chat-template.js';
 import type { GgufHeader } from './gguf-reader.js';
@@ -84,6 +85,7 @@ export class DiskModelLibrary implements ModelLibrary {
     const { stateDirectory, quotaBytes = null } = this.options;
     this.keeper = new ModelKeeper({
       stateDirectory, quotaBytes, store: this.store, internet: this.internet, models: () => this.models(), changed: () => this.refresh(),
+      catalogued: (name) => this.catalogued(name),
     }, inUse);
     return this.keeper;
   }
@@ -104,9 +106,17 @@ export class DiskModelLibrary implements ModelLibrary {
   }
 
   async resolve(reference: string, signal: AbortSignal = new AbortController().signal): Promise<HeldModel | null> {
-    if (!isInternetReference(reference)) return await this.store.resolve(reference) ?? findModel(reference, this.models());
+    if (!isInternetReference(reference)) {
+      const known = await this.store.resolve(reference) ?? findModel(reference, this.models());
+      const catalogued = known === null ? await this.catalogued(reference) : null;
+      return catalogued === null ? known : this.resolve(catalogued, signal);
+    }
     const { digest } = await this.once(`reference ${reference}`, () => this.internet.resolve(reference, signal));
     return this.models().find((model) => model.digest === digest) ?? null;
+  }
+
+  private async catalogued(name: string): Promise<string | null> {
+    return catalogueReference(await readCatalogue(this.options.stateDirectory), name);
   }
 
   /** Looks for models and shards again. */
