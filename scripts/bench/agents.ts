@@ -25,6 +25,9 @@ export interface AgentSettings {
   readonly contextTokens: number;
   /** Null = this agent has no model file. */
   readonly modelFile: string | null;
+  readonly slots: number;
+  /** The agent and its runners stay on this core (`taskset`); null = wherever the system puts them. */
+  readonly core: number | null;
 }
 
 const living = new Set<Agent>();
@@ -51,11 +54,12 @@ export class Agent {
     const apiPort = await freePort();
     const ownPort = settings.peerPorts[settings.index];
     const others = settings.peerPorts.filter((_, index) => index !== settings.index).map((port) => `127.0.0.1:${port}`);
-    const child = spawn(process.execPath, [
+    const child = spawn(settings.core === null ? process.execPath : 'taskset', [
+      ...(settings.core === null ? [] : ['-c', String(settings.core), process.execPath]),
       join(settings.packageDirectory, 'dist', 'src', 'cli', 'main.js'), 'start',
       '--state-dir', settings.stateDir, '--cluster', settings.cluster, '--no-mdns', '--log-level', 'warn',
       '--listen', `127.0.0.1:${ownPort}`, '--api-port', String(apiPort),
-      '--threads', String(settings.threads), '--ctx', String(settings.contextTokens), '--slots', '1',
+      '--threads', String(settings.threads), '--ctx', String(settings.contextTokens), '--slots', String(settings.slots),
       ...others.flatMap((address) => ['--peer', address]),
       ...(settings.modelFile === null ? [] : ['--model', settings.modelFile]),
     ], { stdio: ['ignore', 'pipe', 'pipe'], detached: true });

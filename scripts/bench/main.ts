@@ -17,6 +17,8 @@ import { reportLines } from './report.js';
 import type { BenchResult, FloorSample, SlotSample } from './report.js';
 import { measureRing, withRing } from './ring.js';
 import type { RingOptions, RingSample } from './ring.js';
+import { measureServing, servingLines } from './serving.js';
+import type { ServingSample } from './serving.js';
 import { packageDirectory, readSettings } from './settings.js';
 import type { BenchSettings } from './settings.js';
 
@@ -26,6 +28,8 @@ const SLOT_COUNT = 8;
 const SLOT_STEPS = 24;
 const SLOT_CONTEXT_TOKENS = 256;
 const WARM_UP_TOKENS = 8;
+/** Nodes of the rings that `--serving` compares, a core each. */
+const SERVING_RINGS = [1, 2] as const;
 
 type CacheTypes = Pick<Plan, 'keyType' | 'valueType'>;
 
@@ -105,7 +109,8 @@ async function bench(settings: BenchSettings): Promise<BenchResult> {
   const setup = { modelFile, settings, ...await plannedCacheTypes(ring(1)) };
   say(`slots with and without holes (KV ${setup.keyType}/${setup.valueType})`);
   const slots = await measureSlots(setup);
-  const prompts = { long: promptOf(settings.prefillTokens, slots.vocabularySize), short: promptOf(settings.promptTokens, slots.vocabularySize) };
+  // They begin differently: a known beginning would not be computed again.
+  const prompts = { long: promptOf(settings.prefillTokens, slots.vocabularySize), short: [...promptOf(settings.promptTokens, slots.vocabularySize)].reverse() };
 
   const floor: FloorSample[] = [];
   const rings = settings.rings.map((agents) => ({ agents, samples: new Array<RingSample>() }));
@@ -132,11 +137,37 @@ function say(text: string): void {
   process.stderr.write(`bench: ${text}\n`);
 }
 
+/** One ring on one core, then one on two. */
+async function benchServing(settings: BenchSettings): Promise<readonly ServingSample[]> {
+  const root = packageDirectory();
+  const directory = join(root, '.bench');
+  await mkdir(directory, { recursive: true });
+  const modelFile = settings.model ?? await benchModel(directory);
+  const model = basename(modelFile).replace(/\.gguf$/i, '');
+  const samples: ServingSample[] = [];
+  for (const agents of SERVING_RINGS) {
+    say(`${agents} node(s) on ${agents} core(s)`);
+    samples.push(await measureServing({
+      agents, settings, packageDirectory: root, stateRoot: join(directory, 'state', `${model}-serving`), modelFile, model, idleRunnerBytes: null,
+    }));
+  }
+  return samples;
+}
+
 try {
-  const result = await bench(readSettings(process.argv.slice(2)));
-  const file = join(packageDirectory(), '.bench', 'result.json');
-  await writeFile(file, `${JSON.stringify(result, null, 2)}\n`);
-  process.stdout.write(`${reportLines(result).join('\n')}\n\n${file}\n`);
+  const settings = readSettings(process.argv.slice(2));
+  if (settings.serving) {
+    const load = (loadavg()[0] ?? 0).toFixed(2);
+    const samples = await benchServing(settings);
+    const file = join(packageDirectory(), '.bench', 'serving.json');
+    await writeFile(file, `${JSON.stringify(samples, null, 2)}\n`);
+    process.stdout.write(`load ${load} at the start\n\n${servingLines(samples).join('\n')}\n\n${file}\n`);
+  } else {
+    const result = await bench(settings);
+    const file = join(packageDirectory(), '.bench', 'result.json');
+    await writeFile(file, `${JSON.stringify(result, null, 2)}\n`);
+    process.stdout.write(`${reportLines(result).join('\n')}\n\n${file}\n`);
+  }
 } catch (error) {
   process.stderr.write(`bench: ${errorMessageOf(error)}\n`);
   process.exitCode = 1;

@@ -41,6 +41,10 @@ export interface RingOptions {
   readonly modelFile: string;
   readonly model: string;
   readonly idleRunnerBytes: number | null;
+  /** Absent = 1. */
+  readonly slots?: number;
+  /** Agent 1 on core 0, agent 2 on core 1 and so on. Absent = on any. */
+  readonly pinned?: boolean;
 }
 
 /** How long the heartbeats' bytes are watched. */
@@ -62,6 +66,8 @@ export async function withRing<Result>(options: RingOptions, use: (head: Agent, 
         threads: options.settings.threads,
         contextTokens: options.settings.contextTokens,
         modelFile: index === 0 ? options.modelFile : null,
+        slots: options.slots ?? 1,
+        core: options.pinned === true ? index : null,
       }));
     }
     const [first] = agents;
@@ -124,7 +130,8 @@ async function timeAnswer(agent: Agent, request: {
   let firstMs = 0;
   let lastMs = 0;
   for await (const chunk of agent.stream('/v1/completions', {
-    model: request.model, prompt: request.prompt, max_tokens: request.tokens, temperature: 0, ignore_eos: true, stream: true, return_tokens: true,
+    model: request.model, prompt: request.prompt, // Nothing repeats itself at temperature 1, so no token is guessed: steps are compared with steps.
+    max_tokens: request.tokens, temperature: 1, seed: 1, ignore_eos: true, stream: true, return_tokens: true,
   })) {
     const drawn = tokensOf(chunk);
     if (drawn === 0) continue;

@@ -20,6 +20,8 @@ export interface BenchSettings {
   /** Sizes of the rings, in agents. */
   readonly rings: readonly number[];
   readonly contextTokens: number;
+  /** Measures many answers at once on one core and two instead of the table of rings. */
+  readonly serving: boolean;
   /** Absent = the generated 1.1 B model. */
   readonly model: string | null;
 }
@@ -33,7 +35,7 @@ const MAX_ROUNDS = 100;
 const MAX_RING = 8;
 const MAX_TOKENS = 65_536;
 
-export const USAGE = `npm run bench -- [--rounds N] [--threads N] [--rings 1,2,3] [--prefill TOKENS] [--decode TOKENS] [--model FILE]`;
+export const USAGE = `npm run bench -- [--rounds N] [--threads N] [--rings 1,2,3] [--prefill TOKENS] [--decode TOKENS] [--model FILE] [--serving]`;
 
 /** Throws with the usage when an argument makes no sense. */
 export function readSettings(args: readonly string[]): BenchSettings {
@@ -46,6 +48,7 @@ export function readSettings(args: readonly string[]): BenchSettings {
       prefill: { type: 'string', default: '512' },
       decode: { type: 'string', default: '64' },
       model: { type: 'string' },
+      serving: { type: 'boolean', default: false },
     },
   });
   const prefillTokens = integer('--prefill', values.prefill, MAX_TOKENS);
@@ -58,6 +61,7 @@ export function readSettings(args: readonly string[]): BenchSettings {
     rings: values.rings.split(',').map((text) => integer('--rings', text, MAX_RING)),
     prefillTokens, promptTokens, decodeTokens,
     contextTokens: roundUp(Math.max(prefillTokens, promptTokens + decodeTokens) + 1, 256),
+    serving: values.serving,
     model: values.model ?? null,
   };
 }

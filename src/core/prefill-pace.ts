@@ -23,7 +23,9 @@ export class PrefillPace {
 
   decodeMeasured(computeMicros: number): void {
     if (computeMicros <= 0) return;
-    this.decodeMicros = this.decodeMicros === 0 ? computeMicros : this.decodeMicros * (1 - SMOOTHING) + computeMicros * SMOOTHING;
+    // A step that the system interrupted says nothing of what the next one costs.
+    const sample = this.decodeMicros === 0 ? computeMicros : Math.min(computeMicros, this.decodeMicros * LARGEST_CHANGE);
+    this.decodeMicros = this.decodeMicros === 0 ? sample : this.decodeMicros * (1 - SMOOTHING) + sample * SMOOTHING;
   }
 
   /** A chunk of `tokens` took `computeMicros`. Chunks of another size than asked for (a prompt's rest) count by share. */

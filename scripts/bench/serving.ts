@@ -1,0 +1,172 @@
+/**
+ * `npm run bench -- --serving`: many answers at once on one core and on two, each agent and its runner on a core of their
+ * own; how busy the stages are; what a known beginning saves; what a long prompt does to running answers; what guessed
+ * tokens give. Times are a client's. Prints a table; judges nothing that the machine's other work may have disturbed.
+ */
+import { align } from './report.js';
+import { withRing } from './ring.js';
+import type { RingOptions } from './ring.js';
+import type { Agent } from './agents.js';
+
+const SLOTS = 16;
+const CONTEXT_TOKENS = 2_304;
+const ANSWER_TOKENS = 40;
+const SEQUENCE_COUNTS = [1, 2, 4, 8, 16] as const;
+const PREFIX_TOKENS = 1_000;
+const PROMPT_TOKENS = 8;
+const PREFILL_TOKENS = 2_048;
+const GUEST_TOKENS = 1_000;
+const HOSTS = 4;
+const LONG_ANSWER_TOKENS = 240;
+
+interface Stream {
+  /** Milliseconds since the request, of each token. */
+  readonly times: readonly number[];
+}
+
+interface Question {
+  readonly prompt: readonly number[];
+  readonly tokens: number;
+  readonly temperature: number;
+  readonly seed: number;
+  readonly onToken?: (count: number) => void;
+}
+
+export interface ServingSample {
+  readonly agents: number;
+  readonly rates: readonly { readonly sequences: number; readonly tokensPerSecond: number; readonly busyShares: readonly number[] }[];
+  readonly prefillTokensPerSecond: number;
+  readonly firstTokenMs: number;
+  readonly firstTokenWithPrefixMs: number;
+  readonly normalGapMs: number;
+  readonly longestGapMs: number;
+  readonly guestTokensPerSecond: number;
+  readonly plainTokensPerSecond: number;
+  readonly repetitiveTokensPerSecond: number;
+}
+
+/** Every stage on a core of its own. */
+export async function measureServing(options: Omit<RingOptions, 'slots' | 'pinned'>): Promise<ServingSample> {
+  const settings = { ...options.settings, contextTokens: CONTEXT_TOKENS };
+  return withRing({ ...options, settings, slots: SLOTS, pinned: true }, async (first) => {
+    const ask = (question: Question): Promise<Stream> => answerTimes(first, options.model, question);
+    let salt = 0;
+    const fresh = (tokens: number): readonly number[] => {
+      salt += 1;
+      return Array.from({ length: tokens }, (_, index) => 3 + ((salt * 7_919 + index * 104_729 + index * index) % 2_000));
+    };
+    await ask({ prompt: fresh(PROMPT_TOKENS), tokens: 4, temperature: 1, seed: 1 });
+    const rates = [];
+    for (const sequences of SEQUENCE_COUNTS) rates.push(await rateOf(first, options.model, sequences, () => ask({ prompt: fresh(PROMPT_TOKENS), tokens: ANSWER_TOKENS, temperature: 1, seed: salt })));
+    const prefill = await ask({ prompt: fresh(PREFILL_TOKENS), tokens: 1, temperature: 1, seed: 1 });
+    const shared = fresh(PREFIX_TOKENS);
+    const cold = await ask({ prompt: [...shared, ...fresh(PROMPT_TOKENS)], tokens: 1, temperature: 1, seed: 1 });
+    const warm = await ask({ prompt: [...shared, ...fresh(PROMPT_TOKENS)], tokens: 1, temperature: 1, seed: 1 });
+    const guest = await withGuest(ask, fresh);
+    // A model of random weights repeats itself when greedy, and says something new each time at temperature 1.
+    const plain = await ask({ prompt: fresh(PROMPT_TOKENS), tokens: LONG_ANSWER_TOKENS / 2, temperature: 1, seed: 3 });
+    const repetitive = await ask({ prompt: fresh(PROMPT_TOKENS), tokens: LONG_ANSWER_TOKENS / 2, temperature: 0, seed: 3 });
+    return {
+      agents: options.agents, rates,
+      prefillTokensPerSecond: PREFILL_TOKENS * 1000 / (prefill.times[0] ?? 0),
+      firstTokenMs: cold.times[0] ?? 0, firstTokenWithPrefixMs: warm.times[0] ?? 0,
+      ...guest,
+      plainTokensPerSecond: rate(plain), repetitiveTokensPerSecond: rate(repetitive),
+    };
+  });
+}
+
+export function servingLines(samples: readonly ServingSample[]): readonly string[] {
+  const [one] = samples;
+  return align([
+    ['', ...samples.map(({ agents }) => `${agents} node(s)`), 'ratio'],
+    ...SEQUENCE_COUNTS.map((sequences, index) => row(`${sequences} sequence(s), tok/s`, samples, one, (sample) => sample.rates[index]?.tokensPerSecond ?? 0)),
+    ['busy stages at 16, %', ...samples.map((sample) => (sample.rates.at(-1)?.busyShares ?? []).map((share) => (100 * share).toFixed(0)).join(' ')), ''],
+    row(`prefill of ${PREFILL_TOKENS}, tok/s`, samples, one, (sample) => sample.prefillTokensPerSecond),
+    row(`first token behind ${PREFIX_TOKENS}, ms`, samples, one, (sample) => sample.firstTokenMs),
+    row('  the same beginning again, share of it', samples, null, (sample) => sample.firstTokenWithPrefixMs / sample.firstTokenMs),
+    row(`gap of ${HOSTS} answers, ms`, samples, one, (sample) => sample.normalGapMs),
+    row(`  longest beside a prompt of ${GUEST_TOKENS}, times that`, samples, null, (sample) => sample.longestGapMs / sample.normalGapMs),
+    row('  that prompt, tok/s', samples, one, (sample) => sample.guestTokensPerSecond),
+    row('one answer that repeats itself, times one that does not', samples, null, (sample) => sample.repetitiveTokensPerSecond / sample.plainTokensPerSecond),
+  ]);
+}
+
+function row(name: string, samples: readonly ServingSample[], one: ServingSample | null | undefined, figure: (sample: ServingSample) => number): readonly string[] {
+  const last = samples.at(-1);
+  const ratio = one === null || one === undefined || last === undefined || last === one ? '' : (figure(last) / figure(one)).toFixed(2);
+  return [name, ...samples.map((sample) => figure(sample).toFixed(2)), ratio];
+}
+
+function rate({ times }: Stream): number {
+  return ((times.length - 1) * 1000) / ((times.at(-1) ?? 0) - (times[0] ?? 0));
+}
+
+/** While all of them answer: from the last one's first token to the first one's last. */
+async function rateOf(agent: Agent, model: string, sequences: number, ask: () => Promise<Stream>): Promise<ServingSample['rates'][number]> {
+  let busyShares: readonly number[] | null = null;
+  const streams = await Promise.all(Array.from({ length: sequences }, async () => {
+    const stream = await ask();
+    busyShares ??= await busy(agent, model);
+    return stream;
+  }));
+  const from = Math.max(...streams.map(({ times }) => times[0] ?? 0));
+  const to = Math.min(...streams.map(({ times }) => times.at(-1) ?? 0));
+  const tokens = streams.flatMap(({ times }) => times).filter((time) => time > from && time <= to).length;
+  return { sequences, tokensPerSecond: tokens * 1000 / (to - from), busyShares: busyShares ?? [] };
+}
+
+/** Known where the head is; empty when that is another agent. */
+async function busy(agent: Agent, model: string): Promise<readonly number[]> {
+  const view = (await agent.status()).instances.find((instance) => instance.model === model);
+  return (view?.stages ?? []).flatMap(({ busyShare }) => (typeof busyShare === 'number' ? [busyShare] : []));
+}
+
+async function withGuest(ask: (question: Question) => Promise<Stream>, fresh: (tokens: number) => readonly number[]): Promise<Pick<ServingSample, 'normalGapMs' | 'longestGapMs' | 'guestTokensPerSecond'>> {
+  let started = 0;
+  let settled: (() => void) | null = null;
+  const allRun = new Promise<void>((resolve) => {
+    settled = resolve;
+  });
+  const begin = performance.now();
+  const hosts = Array.from({ length: HOSTS }, (_, index) => ask({
+    prompt: fresh(PROMPT_TOKENS), tokens: LONG_ANSWER_TOKENS, temperature: 1, seed: index,
+    onToken: (count) => {
+      if (count === 20) started += 1;
+      if (started === HOSTS) settled?.();
+    },
+  }));
+  await allRun;
+  const guestFrom = performance.now() - begin;
+  const guest = await ask({ prompt: fresh(GUEST_TOKENS), tokens: 1, temperature: 1, seed: 9 });
+  const guestTo = performance.now() - begin;
+  const gaps = (await Promise.all(hosts)).flatMap(({ times }) => times.slice(1).map((time, index) => ({ time, gap: time - (times[index] ?? 0) })));
+  const before = gaps.filter(({ time }) => time < guestFrom).map(({ gap }) => gap).sort((a, b) => a - b);
+  const during = gaps.filter(({ time }) => time >= guestFrom && time <= guestTo).map(({ gap }) => gap);
+  return {
+    normalGapMs: before[Math.floor(before.length / 2)] ?? Number.NaN,
+    longestGapMs: Math.max(...during),
+    guestTokensPerSecond: GUEST_TOKENS * 1000 / (guest.times[0] ?? 0),
+  };
+}
+
+async function answerTimes(agent: Agent, model: string, { prompt, tokens, temperature, seed, onToken }: Question): Promise<Stream> {
+  const start = performance.now();
+  const times: number[] = [];
+  for await (const chunk of agent.stream('/v1/completions', {
+    model, prompt, max_tokens: tokens, temperature, seed, ignore_eos: true, stream: true, return_tokens: true,
+  })) {
+    const drawn = tokensOf(chunk);
+    for (let index = 0; index < drawn; index += 1) times.push(performance.now() - start);
+    if (drawn > 0) onToken?.(times.length);
+  }
+  if (times.length !== tokens) throw new Error(`asked for ${tokens} tokens, ${times.length} came`);
+  return { times };
+}
+
+/** How many token ids a chunk of our API carries (api/openai-responses.ts). */
+function tokensOf(chunk: unknown): number {
+  if (typeof chunk !== 'object' || chunk === null || !('choices' in chunk) || !Array.isArray(chunk.choices)) return 0;
+  const choice: unknown = chunk.choices[0];
+  return typeof choice === 'object' && choice !== null && 'tokens' in choice && Array.isArray(choice.tokens) ? choice.tokens.length : 0;
+}

@@ -1,0 +1,40 @@
+import { describe, expect, it } from 'vitest';
+import { CHUNK_IN_DECODE_STEPS, MIN_PREFILL_CHUNK, PrefillPace } from '../../src/core/prefill-pace.js';
+
+/** Chunks one after the other on an engine with this cost. */
+function settled(pace: PrefillPace, costMicros: (tokens: number) => number, batchTokens = 512): number {
+  for (let round = 0; round < 20; round += 1) {
+    const tokens = pace.tokens(batchTokens);
+    pace.chunkMeasured(tokens, costMicros(tokens));
+  }
+  return pace.tokens(batchTokens);
+}
+
+describe('the size of chunks beside running answers', () => {
+  it('settles where a chunk costs what it may, whatever the cost is made of', () => {
+    for (const costMicros of [(tokens: number) => 2_000 * tokens, (tokens: number) => 40_000 + 500 * tokens]) {
+      const pace = new PrefillPace();
+      pace.decodeMeasured(50_000);
+      const share = costMicros(settled(pace, costMicros)) / 50_000;
+      expect(share).toBeLessThanOrEqual(CHUNK_IN_DECODE_STEPS);
+      expect(share).toBeGreaterThan(CHUNK_IN_DECODE_STEPS * 0.8);
+    }
+  });
+
+  it('stays between the smallest chunk and a batch', () => {
+    const slow = new PrefillPace();
+    slow.decodeMeasured(10);
+    expect(settled(slow, (tokens) => 1_000 * tokens)).toBe(MIN_PREFILL_CHUNK);
+    const fast = new PrefillPace();
+    fast.decodeMeasured(1_000_000);
+    expect(settled(fast, () => 10)).toBe(512);
+  });
+
+  it('is not misled by a single step that was interrupted', () => {
+    const pace = new PrefillPace();
+    for (let step = 0; step < 10; step += 1) pace.decodeMeasured(10_000);
+    const before = settled(pace, (tokens) => 500 * tokens);
+    pace.decodeMeasured(900_000);
+    expect(settled(pace, (tokens) => 500 * tokens)).toBeLessThan(before * 1.5);
+  });
+});
