@@ -16,7 +16,7 @@ import { heldModels, resolveModel, shardsInPlans } from './known-models.js';
 import { steadyLinks } from './link-record.js';
 import { RequestRouter } from './request-router.js';
 import { RunnerPool } from './runner-pool.js';
-import type { AgentService, ClusterEventKind, ClusterStatus, ClusterUpdate, CompletionEvent, CompletionTask, InstanceView, ModelView, PlanRequest } from './service.js';
+import type { AgentService, ClusterEventKind, ClusterStatus, ClusterUpdate, CompletionEvent, CompletionTask, InstanceView, ModelView, PlanRequest, Prompt } from './service.js';
 import { StageWorker } from './stage-worker.js';
 import { clusterStatus, instanceView } from './status-view.js';
 import { Updates } from './updates.js';
@@ -244,6 +244,10 @@ export class Agent implements AgentService {
   async *complete(task: CompletionTask, signal: AbortSignal): AsyncGenerator<CompletionEvent> {
     if (this.draining) throw new RingError('not_ready', 'this agent is about to stop: ask another node');
     yield* this.router.complete(task, AbortSignal.any([signal, this.life.signal]));
+  }
+
+  countTokens(model: string, prompt: Prompt, signal: AbortSignal): Promise<number> {
+    return this.router.countTokens(model, prompt, AbortSignal.any([signal, this.life.signal]));
   }
 
   watch(signal: AbortSignal): AsyncIterable<ClusterUpdate> {

@@ -11,7 +11,7 @@ import { StopSequence } from '../core/stop-sequence.js';
 import { TextStream } from '../core/text-stream.js';
 import type { HeldModel, Instance, NodeId, Plan } from '../core/types.js';
 import type { Clock, Log } from '../ports.js';
-import type { CompletionEvent, CompletionTask } from './service.js';
+import type { CompletionEvent, CompletionTask, Prompt } from './service.js';
 import type { Vocabularies } from './vocabularies.js';
 import { orAborted } from './vocabularies.js';
 
@@ -170,7 +170,11 @@ export class RequestRouter {
     };
   }
 
-  private async tokenize(model: HeldModel, task: CompletionTask, signal: AbortSignal): Promise<readonly number[]> {
+  async countTokens(reference: string, prompt: Prompt, signal: AbortSignal): Promise<number> {
+    return (await this.tokenize(await this.ports.resolveModel(reference), { prompt }, signal)).length;
+  }
+
+  private async tokenize(model: HeldModel, task: Pick<CompletionTask, 'prompt'>, signal: AbortSignal): Promise<readonly number[]> {
     switch (task.prompt.kind) {
       case 'text': return this.ports.vocabularies.tokenizeText(model, task.prompt.text, signal);
       case 'chat': return this.ports.vocabularies.tokenizeChat(model, { messages: task.prompt.messages }, signal);

@@ -159,6 +159,8 @@ export interface AgentService {
   unload(instanceId: string): Promise<void>;
   /** Ends with `finished` or throws. Aborting the signal frees every stage. */
   complete(task: CompletionTask, signal: AbortSignal): AsyncIterable<CompletionEvent>;
+  /** Tokens that a prompt becomes, with everything that the model's template adds. */
+  countTokens(model: string, prompt: Prompt, signal: AbortSignal): Promise<number>;
   /** True when a request could be taken now (an agent that has found its coordinator). */
   ready(): boolean;
   /** What happened lately, the status, then what is new of both (a status at most twice a second). Ends at the abort. */

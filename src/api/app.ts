@@ -5,12 +5,14 @@
  */
 import { Hono } from 'hono';
 import type { Context } from 'hono';
-import type { AgentService, CompletionTask } from '../agent/service.js';
+import type { AgentService, CompletionTask, Prompt } from '../agent/service.js';
 import { RingError } from '../core/errors.js';
+import { addAnthropicRoutes } from './anthropic-routes.js';
 import { answerOfError, ApiError, isServerFault } from './api-error.js';
 import type { ApiEnv, ApiOptions } from './api-options.js';
 import { addClusterRoutes } from './cluster-routes.js';
 import { addCompletionRoutes } from './completion-routes.js';
+import { errorBodyFor } from './error-shapes.js';
 import { addDashboardRoutes, DASHBOARD_PATHS, dashboardPage, wantsPage } from './dashboard-routes.js';
 import { checkHost, checkOrigin, KeyCheck } from './guards.js';
 import { Metrics } from './metrics.js';
@@ -30,6 +32,8 @@ const METHODS: readonly (readonly [path: string, methods: string])[] = [
   ['/v1/models/:id{.+}', 'GET'],
   ['/v1/chat/completions', 'POST'],
   ['/v1/completions', 'POST'],
+  ['/v1/messages', 'POST'],
+  ['/v1/messages/count_tokens', 'POST'],
   ['/api/version', 'GET'],
   ['/api/tags', 'GET'],
   ['/api/ps', 'GET'],
@@ -67,7 +71,7 @@ export function createApp(service: AgentService, options: ApiOptions): Hono<ApiE
     }
     // A preflight has no Authorization; the request that follows it has.
     if (context.req.method === 'OPTIONS') return preflight(context);
-    if (!OPEN_PATHS.has(context.req.path)) keys.check(context.req.header('authorization'));
+    if (!OPEN_PATHS.has(context.req.path)) keys.check(context.req.header('authorization') ?? bearerOf(context.req.header('x-api-key')));
     await next();
     return undefined;
   });
@@ -87,10 +91,12 @@ export function createApp(service: AgentService, options: ApiOptions): Hono<ApiE
     ready: () => service.ready(),
     models: () => service.models(),
     status: () => service.status(),
+    countTokens: (model: string, prompt: Prompt, signal: AbortSignal) => service.countTokens(model, prompt, signal),
     complete: (task: CompletionTask, signal: AbortSignal) => metrics.counted(task, signal),
   };
   addCompletionRoutes(app, answering, options);
   addOllamaRoutes(app, answering, options);
+  addAnthropicRoutes(app, answering, options);
   addClusterRoutes(app, service, options);
   addUpkeepRoutes(app, service, options);
 
@@ -119,6 +125,11 @@ export function createApp(service: AgentService, options: ApiOptions): Hono<ApiE
   return app;
 }
 
+/** Anthropic's clients have a header of their own for the key. */
+function bearerOf(apiKey: string | undefined): string | undefined {
+  return apiKey === undefined ? undefined : `Bearer ${apiKey}`;
+}
+
 function preflight(context: Context<ApiEnv>): Response {
   context.header('Access-Control-Allow-Methods', 'GET, POST, DELETE');
   // `*` does not cover Authorization; OpenAI's client sends x-stainless-* of its own.
@@ -130,8 +141,7 @@ function preflight(context: Context<ApiEnv>): Response {
 function errorResponse(context: Context<ApiEnv>, error: unknown): Response {
   const { status, headers, body } = answerOfError(error);
   for (const [name, value] of Object.entries(headers)) context.header(name, value);
-  // Ollama's clients expect the message alone.
-  return context.json(context.req.path.startsWith('/api/') ? { error: body.error.message } : body, status);
+  return context.json(errorBodyFor(context.req.path, status, body), status);
 }
 
 function welcomeText(options: ApiOptions): string {
@@ -147,6 +157,7 @@ function welcomeText(options: ApiOptions): string {
     'GET    /v1/models                   models that the cluster can serve',
     'POST   /v1/chat/completions         OpenAI\'s chat API, also as a stream',
     'POST   /v1/completions              OpenAI\'s text API, also as a stream',
+    'POST   /v1/messages                 Anthropic\'s API, also as a stream; /v1/messages/count_tokens',
     'POST   /api/chat, /api/generate     Ollama\'s API; also /api/tags, /api/show, /api/ps',
     'GET    /v1/cluster                  nodes, coordinator, instances and their stages',
     'GET    /v1/cluster/events           the same live, as server-sent events, and what happens in words',

@@ -2,7 +2,7 @@
  * An agent that says what a test tells it to, for the tests of the HTTP API. No engine, no network.
  */
 import type {
-  AgentService, ClusterEventKind, ClusterStatus, ClusterUpdate, CompletionEvent, CompletionTask, InstanceView, ModelView, PlanRequest,
+  AgentService, ClusterEventKind, ClusterStatus, ClusterUpdate, CompletionEvent, CompletionTask, InstanceView, ModelView, PlanRequest, Prompt,
 } from '../../src/agent/service.js';
 import type { ApiOptions } from '../../src/api/api-options.js';
 import { RingError } from '../../src/core/errors.js';
@@ -116,6 +116,11 @@ export class ScriptedAgent implements AgentService {
     yield { kind: 'event', what: 'membership', text: 'pc joined', serial: 1, agoMs: 20 };
     yield { kind: 'status', status: this.status(), models: this.models(), requests: 0 };
     await aborted(signal).catch(() => undefined);
+  }
+
+  async countTokens(model: string, prompt: Prompt): Promise<number> {
+    if (model !== MODEL.name) throw new RingError('unknown_model', 'no such model');
+    return prompt.kind === 'chat' ? prompt.messages.length * 10 : 1;
   }
 
   eventCounts(): Readonly<Record<ClusterEventKind, number>> {
