@@ -128,6 +128,7 @@ async function probeHost(host: string, directory: string, running: Connection[])
 class Connection {
   stdout = '';
   private stderr = '';
+  private unfinishedLine = '';
   private readonly child: ChildProcess;
   private exit: number | null = null;
   private ending = false;
@@ -145,7 +146,10 @@ class Connection {
     });
     this.child.stderr?.setEncoding('utf8').on('data', (text: string) => {
       this.stderr = (this.stderr + text).slice(-OUTPUT_KEPT_CHARACTERS);
-      for (const line of text.split('\n')) if (line.trim() !== '') this.log?.warn(`${host}: ${line.trimEnd()}`);
+      const lines = (this.unfinishedLine + text).split('\n');
+      // A line may come in pieces; an endless one is cut.
+      this.unfinishedLine = (lines.pop() ?? '').slice(-OUTPUT_KEPT_CHARACTERS);
+      for (const line of lines) if (line.trim() !== '') this.log?.warn(`${host}: ${line.trimEnd()}`);
     });
     // The exit says why.
     this.child.stdin?.on('error', () => undefined);
