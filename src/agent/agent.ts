@@ -58,6 +58,8 @@ export interface AgentSettings {
   readonly serve: readonly string[];
   /** The model that a request without a name means when none is loaded. */
   readonly defaultModel: string;
+  /** The agent ends with the command that started it. */
+  readonly temporary: boolean;
 }
 
 export interface AgentPorts {
@@ -268,10 +270,12 @@ export class Agent implements AgentService {
     this.cancelTick();
     this.cancelCapabilities();
     this.step({ kind: 'leave' });
+    // Before the others close their edges: what is over on purpose is no failure.
+    await this.worker.stop();
     await this.pause(LEAVE_MS);
     this.life.abort(new RingError('cancelled', 'the agent stops'));
     for (const call of this.calls.values()) call.reject(new RingError('cancelled', 'the agent stops'));
-    await Promise.all([this.worker.stop(), this.devices.stop()]);
+    await this.devices.stop();
     await Promise.all([this.runners.stop(), this.vocabularies.stop()]);
     await this.network.stop();
   }
@@ -297,6 +301,7 @@ export class Agent implements AgentService {
     const links = steadyLinks(this.published?.links ?? [], this.network.links());
     const next: Capabilities = {
       ...machine, models: this.ports.library.models(), shards: this.ports.library.shards(), apiAddress: this.apiAddress, ...(links.length === 0 ? {} : { links }),
+      ...(this.settings.temporary ? { temporary: true } : {}),
     };
     if (this.published !== null && !differs(this.published, next)) return;
     this.published = next;

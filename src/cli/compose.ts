@@ -53,6 +53,8 @@ export interface StartSettings {
   readonly apiPort: number | null;
   readonly apiKeyFile: string | null;
   readonly logLevel: LogLevel;
+  /** Started by a command for its own length. Absent = false. */
+  readonly temporary?: boolean;
   /** `--config`; absent = zero configuration. */
   readonly clusterFile?: StartedFile;
   /** `--ckpt-dir`: models are looked for here too, should it be there. */
@@ -160,6 +162,7 @@ async function start(settings: StartSettings, log: Log, undo: (() => Promise<voi
     slots: settings.slots,
     serve: models.filter((model) => !isDirectory(model)),
     defaultModel: BUILT_IN_NAME,
+    temporary: settings.temporary ?? false,
   }, { clock: systemClock, log, library, launcher, machine, randomId: () => randomUUID() }, network);
   const started = agent;
   undo.push(() => started.stop(true));

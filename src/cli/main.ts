@@ -189,7 +189,7 @@ function program(): Command {
         ...(flags.temperature === undefined ? {} : { temperature: flags.temperature }),
         ...(flags.seed === undefined ? {} : { seed: flags.seed }),
         json: flags.json ?? false,
-        defaults: { ...settingsOf(flags), apiPort: 0 },
+        defaults: { ...settingsOf(flags), apiPort: 0, temporary: true },
       }));
 
   root.command('status')
@@ -246,7 +246,7 @@ function addModelCommands(root: Command, stateDir: Option): void {
   const models = root.command('models').description('models that the cluster holds, and the upkeep of this machine\'s store');
   const add = (name: string, description: string): Command => models.command(name).description(description).addOption(stateDir).option('--json', 'as JSON');
   // Commander gives options of one name to whichever command stands before them: without a subcommand that is `list`.
-  models.addCommand(new Command('list').description('models that the cluster holds (this is meant when nothing is said)').addOption(stateDir).option('--json', 'as JSON')
+  models.addCommand(new Command('list').copyInheritedSettings(models).description('models that the cluster holds (this is meant when nothing is said)').addOption(stateDir).option('--json', 'as JSON')
     .action(async (flags: ModelsFlags) => (await commands()).modelsCommand(flags)), { isDefault: true });
   add('info', 'where each layer of a model is held, and what a removal frees').argument('<model>', 'name or digest')
     .action(async (model: string, flags: ModelsFlags) => (await commands()).modelInfoCommand(model, flags));

@@ -31,6 +31,7 @@ export function membersOf(sources: TableSources): ClusterMember[] {
     return {
       record,
       liveness,
+      left: membership.hasLeft(nodeId),
       sinceMs: detector.sinceMs(nodeId) ?? 0,
       follows: nodeId === self || nodeId === coordinator || (coordinator !== null && sources.follows(nodeId) === coordinator),
       problem: membership.cloneProblem(nodeId) ?? (own === null ? null : versionProblem(record, own)),

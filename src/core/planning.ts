@@ -33,6 +33,8 @@ export interface ClusterMember {
   readonly sinceMs: Millis;
   /** Has the same coordinator as we. */
   readonly follows: boolean;
+  /** Said goodbye: nobody needs to be told that it is not used. */
+  readonly left?: boolean;
   /** Why it may not take part (clone, version); null = it may. */
   readonly problem: string | null;
 }
@@ -67,10 +69,14 @@ function placementInput(question: PlanningQuestion, avoid: ReadonlyMap<NodeId, s
   const settings = new Map((asked ?? []).map((node) => [node.nodeId, node.settings] as const));
   const nodes: PlacementNode[] = [];
   const excluded: PlanNote[] = [];
+  const settled = question.members.some((member) => reasonAgainst(member) === null && member.record.capabilities.temporary !== true);
   for (const member of inAskedOrder(question.members, asked)) {
+    if (member.left === true) continue;
     const { nodeId, capabilities } = member.record;
+    // Who comes for one question would only make everyone plan again when it goes. Alone it serves itself.
+    const passing = settled && capabilities.temporary === true ? 'it is here for the length of a command' : null;
     const unasked = asked !== undefined && !settings.has(nodeId) ? 'the cluster file does not name it' : null;
-    const reason = unasked ?? reasonAgainst(member) ?? avoid.get(nodeId) ?? null;
+    const reason = unasked ?? passing ?? reasonAgainst(member) ?? avoid.get(nodeId) ?? null;
     if (reason !== null) {
       excluded.push({ nodeId, text: `${capabilities.hostname} is left out: ${reason}` });
       continue;

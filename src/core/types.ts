@@ -123,6 +123,8 @@ export interface Capabilities {
   readonly deviceLimitBytes?: number;
   /** Ways to other nodes that were measured, by node id. Absent = none. */
   readonly links?: readonly LinkFigures[];
+  /** True = this agent ends with the command that started it (`agent run`): stages go elsewhere. Absent = it stays. */
+  readonly temporary?: boolean;
   /** For people: what this machine could compute on and does not, and what to do. Absent = nothing. */
   readonly hints?: readonly string[];
 }

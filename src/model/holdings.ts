@@ -97,7 +97,8 @@ export async function removeShard(shard: KeptShard): Promise<void> {
 
 function useOf(stageFile: string): string {
   const digest = dirname(stageFile);
-  return join(dirname(dirname(digest)), USES, basename(digest), basename(stageFile));
+  // No GGUF by its name: it holds nothing.
+  return join(dirname(dirname(digest)), USES, basename(digest), `${basename(stageFile)}.used`);
 }
 
 export function isInUse(shard: Pick<HeldShard, 'modelDigest' | 'range'>, inUse: readonly HeldShard[]): boolean {

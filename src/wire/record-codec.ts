@@ -115,6 +115,7 @@ function toCapabilitiesMessage(capabilities: Capabilities): ringagent.gossip.Cap
     devicePreference: [...capabilities.devicePreference ?? []],
     ...(capabilities.deviceLimitBytes === undefined ? {} : { deviceLimitBytes: capabilities.deviceLimitBytes }),
     links: (capabilities.links ?? []).slice(0, MAX_LINKS).map((link) => ({ ...link })),
+    temporary: capabilities.temporary ?? false,
     hints: (capabilities.hints ?? []).slice(0, MAX_HINTS).map((hint) => fitText(hint, MAX_HINT_CHARACTERS)),
   };
 }
@@ -151,6 +152,7 @@ function fromCapabilitiesMessage(message: ringagent.gossip.Capabilities.$Propert
     ...(deviceLimitBytes === null ? {} : { deviceLimitBytes }),
     ...(links.length === 0 ? {} : { links }),
     ...(hints.length === 0 ? {} : { hints }),
+    ...(message.temporary === true ? { temporary: true } : {}),
   };
 }
 

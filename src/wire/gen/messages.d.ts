@@ -3518,6 +3518,9 @@ export namespace ringagent {
             /** Capabilities hints. */
             hints: string[];
 
+            /** Capabilities temporary. */
+            temporary: boolean;
+
             /**
              * Encodes the specified Capabilities message. Does not implicitly {@link ringagent.gossip.Capabilities.verify|verify} messages.
              * @param message Capabilities message or plain object to encode
@@ -3610,6 +3613,9 @@ export namespace ringagent {
 
                 /** Capabilities hints */
                 hints?: (string[]|null);
+
+                /** Capabilities temporary */
+                temporary?: (boolean|null);
 
                 /** Unknown fields preserved while decoding when enabled */
                 $unknowns?: Uint8Array[];

@@ -5389,6 +5389,7 @@ export const ringagent = $root.ringagent = (() => {
             Capabilities.prototype.deviceLimitBytes = null;
             Capabilities.prototype.links = $util.emptyArray;
             Capabilities.prototype.hints = $util.emptyArray;
+            Capabilities.prototype.temporary = false;
 
             let $oneOfFields;
 
@@ -5476,6 +5477,8 @@ export const ringagent = $root.ringagent = (() => {
                 if (message.hints != null && message.hints.length)
                     for (let i = 0; i < message.hints.length; ++i)
                         writer.uint32(186).string(message.hints[i]);
+                if (message.temporary != null && $Object.hasOwnProperty.call(message, "temporary") && message.temporary !== false)
+                    writer.uint32(192).bool(message.temporary);
                 if (message.$unknowns != null && $Object.hasOwnProperty.call(message, "$unknowns"))
                     for (let i = 0; i < message.$unknowns.length; ++i)
                         writer.raw(message.$unknowns[i]);
@@ -5699,6 +5702,15 @@ export const ringagent = $root.ringagent = (() => {
                             if (!(message.hints && message.hints.length))
                                 message.hints = [];
                             message.hints.push(reader.stringVerify());
+                            continue;
+                        }
+                    case 24: {
+                            if (wireType !== 0)
+                                break;
+                            if (value = reader.bool())
+                                message.temporary = value;
+                            else
+                                delete message.temporary;
                             continue;
                         }
                     }
