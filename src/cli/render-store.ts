@@ -53,7 +53,8 @@ function keptLines(kept: KeptModel | null): string[] {
 /** First to last layer, both included, and what the stage has besides. */
 function shardText({ range, head, tail }: { readonly range: LayerRange; readonly head: boolean; readonly tail: boolean }): string {
   const layers = range.end - range.start === 1 ? String(range.start) : `${range.start}-${range.end - 1}`;
-  return `${layers}${head ? ' with the embedding' : ''}${tail ? ' with the output' : ''}`;
+  const extras = [...(head ? ['the embedding'] : []), ...(tail ? ['the output'] : [])];
+  return extras.length === 0 ? layers : `${layers} with ${extras.join(' and ')}`;
 }
 
 /** 1e9 bytes are 1.0 GB. */

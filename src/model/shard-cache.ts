@@ -5,6 +5,7 @@
  * have in the model, so that a node that holds a shard can serve it. It must not know the network.
  */
 import { readdirSync } from 'node:fs';
+import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { HeldShard } from '../core/types.js';
 import type { GgufHeader } from './gguf-reader.js';
@@ -23,6 +24,8 @@ const MAX_PLANNED = 64;
 export class ShardCache {
   /** Layouts by path, so that a peer's every question does not plan the file anew. */
   private readonly layouts = new Map<string, StageFileLayout | null>();
+  /** By fingerprint: the file that was seen to be whole. */
+  private readonly complete = new Map<string, string>();
 
   constructor(private readonly directory: string) {}
 
@@ -55,7 +58,7 @@ export class ShardCache {
       const path = this.pathOf(shard.modelDigest, shard);
       for (const copyEmbedding of [true, false]) {
         const layout = this.layout(header, shard, copyEmbedding);
-        if (layout !== null && await isStageComplete(layout, path)) {
+        if (layout !== null && await this.isComplete(layout, path)) {
           found.push({ spec: shard, path, layout });
           break;
         }
@@ -96,6 +99,17 @@ export class ShardCache {
       }
     }
     return places;
+  }
+
+  /** Compared once for each state of the file, so that a peer's every question does not read the whole header again. */
+  private async isComplete(layout: StageFileLayout, path: string): Promise<boolean> {
+    const stats = await stat(path).catch(() => null);
+    const stamp = stats === null ? '' : `${stats.ino}-${stats.size}-${stats.mtimeMs}`;
+    if (stamp !== '' && this.complete.get(layout.fingerprint) === `${path} ${stamp}`) return true;
+    if (!await isStageComplete(layout, path)) return false;
+    if (this.complete.size >= MAX_PLANNED) this.complete.clear();
+    this.complete.set(layout.fingerprint, `${path} ${stamp}`);
+    return true;
   }
 
   private layout(header: GgufHeader, spec: StageSpec, copyEmbedding: boolean): StageFileLayout | null {
