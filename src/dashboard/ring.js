@@ -4,6 +4,7 @@
  */
 import { bytes, layers, micros, nodeNames } from './format.js';
 import { byId, draw, fillSelect } from './page.js';
+import { ringLayout } from './ring-layout.js';
 
 const CARD = { width: 172, narrowWidth: 138, height: 86 };
 const NARROW = 560;
@@ -52,26 +53,22 @@ function picture(status, instance, requests, width) {
   const around = staged.length > 0 ? staged : others;
   const below = staged.length > 0 ? others : [];
 
-  const card = { width: width < NARROW ? CARD.narrowWidth : CARD.width, height: CARD.height };
-  // Two nodes are above each other: no card needs the room at the sides.
-  const radiusX = around.length <= 2 ? Math.min(300, width / 2 - GAP) : Math.max(60, (width - card.width) / 2 - GAP);
-  const radiusY = Math.max(105, Math.min(170, width * 0.26), around.length * (width < NARROW ? 40 : 30));
-  const centre = { x: width / 2, y: radiusY + card.height / 2 + GAP };
-  const angles = around.map((_, index) => -Math.PI / 2 + (2 * Math.PI * index) / Math.max(1, around.length));
-  const at = (angle) => ({ x: centre.x + radiusX * Math.cos(angle), y: centre.y + radiusY * Math.sin(angle) });
+  const narrow = width < NARROW;
+  const card = { width: narrow ? CARD.narrowWidth : CARD.width, height: CARD.height };
+  const layout = ringLayout({ width, count: around.length, card, narrow });
   const perRow = Math.max(1, Math.floor((width - GAP) / (card.width + GAP)));
-  const ringHeight = centre.y + radiusY + card.height / 2 + GAP;
+  const ringHeight = layout.bottom;
   const height = ringHeight + (below.length === 0 ? 0 : 26 + Math.ceil(below.length / perRow) * (card.height + GAP));
   const busy = requests > 0 || (instance?.activeSequences ?? 0) > 0;
 
   const svg = draw('svg', { viewBox: `0 0 ${width} ${height}`, width, height, role: 'img', 'aria-label': inWords(status, instance, around, names), class: `${busy ? 'busy' : ''} ${instance?.state ?? 'idle'}` });
   if (staged.length > 0) {
-    around.forEach(({ node }, index) => svg.append(...edge(index, around, angles, { at, radiusX, radiusY }, node)));
-  } else {
-    svg.append(draw('ellipse', { class: 'track', cx: centre.x, cy: centre.y, rx: radiusX, ry: radiusY }));
+    layout.edges.forEach((edge, index) => svg.append(...edgeParts(edge, around, index)));
+  } else if (layout.track !== null) {
+    svg.append(draw('ellipse', { class: 'track', cx: layout.middle.x, cy: layout.middle.y, rx: layout.track.radiusX, ry: layout.track.radiusY }));
   }
-  svg.append(...middle(status, instance, centre, names, around.length));
-  around.forEach((entry, index) => svg.append(nodeCard(entry, at(angles[index]), card, names)));
+  svg.append(...middle(status, instance, layout.middle, names, around.length));
+  around.forEach((entry, index) => svg.append(nodeCard(entry, layout.points[index], card, names)));
   if (below.length > 0) {
     svg.append(draw('text', { class: 'faint', x: width / 2, y: ringHeight + 12, 'text-anchor': 'middle' }, 'not in this ring'));
     below.forEach((entry, index) => {
@@ -85,27 +82,16 @@ function picture(status, instance, requests, width) {
 }
 
 /** From one stage to the next; the last one's leads back to the head with the drawn token. */
-function edge(index, around, angles, { at, radiusX, radiusY }, node) {
+function edgeParts({ path, arrow, degrees, label }, around, index) {
   const next = around[(index + 1) % around.length];
-  const from = angles[index];
-  const step = (2 * Math.PI) / around.length;
   const closing = index === around.length - 1;
-  const a = at(from);
-  const half = at(from + step / 2);
-  const b = at(from + step);
-  const path = `M ${a.x} ${a.y} A ${radiusX} ${radiusY} 0 0 1 ${half.x} ${half.y} A ${radiusX} ${radiusY} 0 0 1 ${b.x} ${b.y}`;
-  const middleAngle = from + step / 2;
-  const direction = (Math.atan2(radiusY * Math.cos(middleAngle), -radiusX * Math.sin(middleAngle)) * 180) / Math.PI;
-  const link = node?.capabilities?.links?.find((figures) => figures.nodeId === next.node?.nodeId);
+  const link = around[index].node?.capabilities?.links?.find((figures) => figures.nodeId === next.node?.nodeId);
   const parts = [
     draw('path', { class: `edge ${closing ? 'closing' : ''}`, d: path }),
     draw('path', { class: 'flow', d: path }),
-    draw('path', { class: 'arrow', d: 'M -7 -6 L 7 0 L -7 6 z', transform: `translate(${half.x} ${half.y}) rotate(${direction})` }),
+    draw('path', { class: 'arrow', d: 'M -7 -6 L 7 0 L -7 6 z', transform: `translate(${arrow.x} ${arrow.y}) rotate(${degrees})` }),
   ];
-  if (link !== undefined) {
-    const inward = { x: half.x - Math.cos(middleAngle) * 30, y: half.y - Math.sin(middleAngle) * 20 + 4 };
-    parts.push(draw('text', { class: 'faint small', x: inward.x, y: inward.y, 'text-anchor': 'middle' }, micros(link.roundTripMicros)));
-  }
+  if (link !== undefined) parts.push(draw('text', { class: 'faint small', ...label, 'text-anchor': 'middle' }, micros(link.roundTripMicros)));
   return parts;
 }
 
@@ -132,7 +118,7 @@ function nodeCard({ node, stage }, { x, y }, { width, height }, names) {
   const parts = [
     draw('title', {}, `${name}: ${state}${node?.problem ? `, ${node.problem}` : ''}`),
     draw('rect', { class: 'box', x: left, y: top, width, height, rx: 12 }),
-    draw('text', { class: 'name', x: left + 12, y: top + 22 }, fitted(name, (inner - (node?.coordinator ? 28 : 0)) / 7.4)),
+    draw('text', { class: 'name', x: left + 12, y: top + 22 }, fitted(name, (inner - (node?.coordinator ? 24 : 0)) / 8.4)),
     draw('text', { class: 'faint small', x: left + 12, y: top + 39 }, state === 'alive' ? marks : state),
     draw('text', { class: stage === null ? 'faint small' : 'small strong', x: left + 12, y: top + 56 }, stage === null ? 'no layers' : stageText(stage)),
   ];
@@ -149,7 +135,7 @@ function nodeCard({ node, stage }, { x, y }, { width, height }, names) {
 }
 
 function stageText(stage) {
-  if (stage.state === 'fetching' || stage.state === 'loading') return `${layers(stage.range)} · ${Math.round(stage.progress * 100)} %`;
+  if (stage.state === 'fetching' || stage.state === 'loading') return `${layers(stage.range).replace(/^layers? /, '')} · ${Math.round(stage.progress * 100)} %`;
   return stage.state === 'ready' ? layers(stage.range) : `${layers(stage.range)} · ${stage.state}`;
 }
 

@@ -16,7 +16,7 @@ it('gives browsers a page that may ask nobody but this agent, and everybody else
   for (const path of files) {
     const answer = await app.request(path, { headers: HTML });
     expect([path, answer.status]).toEqual([path, 200]);
-    for (const imported of (await answer.text()).matchAll(/from '\.\/([a-z]+\.js)'/g)) {
+    for (const imported of (await answer.text()).matchAll(/from '\.\/([a-z-]+\.js)'/g)) {
       expect((await app.request(`/dashboard/${imported[1] ?? ''}`, { headers: HTML })).status).toBe(200);
     }
   }
