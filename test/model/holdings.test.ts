@@ -29,7 +29,7 @@ beforeEach(() => {
 });
 
 async function open(state: string, more: { readonly quotaBytes?: number; readonly modelPaths?: readonly string[] } = {}): Promise<DiskModelLibrary> {
-  return openModelLibrary({ stateDirectory: state, modelPaths: [], builtIn: false, log: null, hub: { endpoint: hub.url, token: null, stallMs: 1000, backoffMs: 5 }, ...more });
+  return openModelLibrary({ stateDirectory: state, modelPaths: [], builtIn: false, log: null, hub: { endpoint: hub.url, token: null, stallMs: 20_000, backoffMs: 5 }, ...more });
 }
 
 async function resolved(library: DiskModelLibrary): Promise<HeldModel> {
@@ -116,7 +116,7 @@ describe('a whole model', () => {
     hub.faults.push({ kind: 'stall', afterBytes: 4000 });
     const broken = keeper.pull(REFERENCE, abort.signal);
     broken.catch(() => undefined);
-    await expect.poll(() => keeper.transfers()[0]?.doneBytes).toBe(4000);
+    await expect.poll(() => keeper.transfers()[0]?.doneBytes, { timeout: 10_000 }).toBe(4000);
     expect(keeper.transfers()).toEqual([{ model: 'Small-Q8_0', doneBytes: 4000, totalBytes: bytes.length }]);
     await expect(keeper.pull(REFERENCE, QUIET)).rejects.toThrow(/being fetched already/);
     abort.abort();

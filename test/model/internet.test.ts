@@ -33,11 +33,11 @@ beforeEach(() => {
 });
 
 function client(token: string | null = null): HubClient {
-  return new HubClient({ endpoint: hub.url, token, stallMs: 250, backoffMs: 5 });
+  return new HubClient({ endpoint: hub.url, token, stallMs: 1500, backoffMs: 5 });
 }
 
 async function library(state?: string, token: string | null = null): Promise<DiskModelLibrary> {
-  return openModelLibrary({ stateDirectory: state ?? await temporaryDirectory(), modelPaths: [], builtIn: false, log: null, hub: { endpoint: hub.url, token, stallMs: 250, backoffMs: 5 } });
+  return openModelLibrary({ stateDirectory: state ?? await temporaryDirectory(), modelPaths: [], builtIn: false, log: null, hub: { endpoint: hub.url, token, stallMs: 1500, backoffMs: 5 } });
 }
 
 /** Every other library of a cluster, as the network shows them. */
