@@ -68,6 +68,12 @@ function smoothed(average: number, sample: number): number {
   return average * (1 - SMOOTHING) + sample * SMOOTHING;
 }
 
+/** `count` tokens from `from` on; a text that goes in circles goes on in them. */
+function continued(tokens: readonly number[], from: number, count: number): readonly number[] {
+  const period = tokens.length - from;
+  return Array.from({ length: count }, (_, index) => tokens[from + index % period] ?? 0);
+}
+
 /** What followed the latest earlier occurrence of the last tokens. */
 function lookUp(tokens: readonly number[], count: number): readonly number[] {
   const length = tokens.length;
@@ -76,7 +82,7 @@ function lookUp(tokens: readonly number[], count: number): readonly number[] {
   for (let end = length - 1; end >= stop; end -= 1) {
     let matched = 0;
     while (matched < MATCHED_TOKENS && tokens[end - 1 - matched] === tokens[length - 1 - matched]) matched += 1;
-    if (matched === MATCHED_TOKENS) return tokens.slice(end, end + count);
+    if (matched === MATCHED_TOKENS) return continued(tokens, end, count);
   }
   return [];
 }
