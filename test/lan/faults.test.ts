@@ -26,10 +26,10 @@ const HOLDERS = [1, 2] as const;
 const MODEL = 'scripture';
 const CONTEXT = 512;
 const PROMPT = Array.from({ length: 24 }, (_, position) => 1 + ((position * 37 + 11) % 2_000));
-const TOKENS = 400;
+const TOKENS = 320;
 /** A fault comes at a token between these. */
 const FIRST_FAULT_TOKEN = 40;
-const LAST_FAULT_TOKEN = 300;
+const LAST_FAULT_TOKEN = 240;
 const DETECT_WITHIN_MS = 2_000;
 const ANSWER_WITHIN_MS = 45_000;
 const AGREE_MS = 20_000;
