@@ -3,13 +3,17 @@
  *
  * It must not know what the files mean.
  */
-import { link, mkdir, open, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { randomBytes } from 'node:crypto';
+import { link, mkdir, open, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
 import { errorMessageOf, RingError } from '../core/errors.js';
 
 const LOCK_FILE = 'lock';
-const LOCK_ATTEMPTS = 5;
+const LOCK_ATTEMPTS = 50;
+const GUARD_WAIT_MS = 10;
+const GUARD_STALE_MS = 5_000;
 
 /** The file has the old content or the new one, whatever happens in between. */
 export async function writeAtomically(path: string, data: string | Uint8Array, mode = 0o600): Promise<void> {
@@ -72,7 +76,7 @@ interface Owner {
 export async function lockStateDirectory(directory: string): Promise<StateLock> {
   const path = join(directory, LOCK_FILE);
   const own = JSON.stringify({ pid: process.pid, started: startOf(process.pid) } satisfies Owner);
-  const prepared = `${path}.${process.pid}.new`;
+  const prepared = `${path}.${process.pid}.${randomBytes(4).toString('hex')}.new`;
   try {
     await mkdir(directory, { recursive: true, mode: 0o700 });
     await writeFile(prepared, own, { mode: 0o600 });
@@ -83,7 +87,7 @@ export async function lockStateDirectory(directory: string): Promise<StateLock> 
     for (let attempt = 0; attempt < LOCK_ATTEMPTS; attempt++) {
       // A link appears with its content, so that nobody ever reads half a lock.
       if (await linked(prepared, path)) return { release: () => release(path, own) };
-      await takeOverStale(directory, path);
+      await takeOverStale(directory, path, prepared);
     }
   } finally {
     await rm(prepared, { force: true });
@@ -112,26 +116,46 @@ async function linked(from: string, to: string): Promise<boolean> {
   }
 }
 
-/** Removes the lock if its owner is gone, else throws `state_locked`. */
-async function takeOverStale(directory: string, path: string): Promise<void> {
-  const content = await readIfPresent(path);
-  if (content === null) return;
-  const owner = parseOwner(content.toString('utf8'));
-  if (owner !== null && isAlive(owner)) {
-    throw new RingError('state_locked', `an agent with process id ${owner.pid} already uses the state directory ${directory}: stop it with \`agent stop\`, or give this one another with --state-dir`, { directory, pid: owner.pid });
+/**
+ * Removes the lock if its owner is gone, else throws `state_locked`. One process at a time removes, under a guard of its
+ * own: otherwise a slow one could remove the lock that a faster one has just taken.
+ */
+async function takeOverStale(directory: string, path: string, prepared: string): Promise<void> {
+  await refuseIfHeld(directory, path);
+  const guard = `${path}.takeover`;
+  if (!await linked(prepared, guard)) {
+    // Who holds the guard needs milliseconds, unless it was killed in them.
+    await pause(GUARD_WAIT_MS);
+    if (await ageOf(guard) > GUARD_STALE_MS) await rm(guard, { force: true });
+    return;
   }
-  // Only one of several that see the same dead owner succeeds in moving its lock away.
-  const aside = `${path}.${process.pid}.stale`;
   try {
-    await rename(path, aside);
+    // What was read before the guard may be over.
+    await refuseIfHeld(directory, path);
+    await rm(path, { force: true });
   } catch (error) {
-    if (systemCodeOf(error) === 'ENOENT') return;
+    if (error instanceof RingError) throw error;
     throw stateError(path, error);
+  } finally {
+    await rm(guard, { force: true });
   }
-  const moved = await readIfPresent(aside);
-  // Somebody was faster and this is already the new owner's lock: put it back.
-  if (moved !== null && !moved.equals(content)) await linked(aside, path);
-  await rm(aside, { force: true });
+}
+
+async function refuseIfHeld(directory: string, path: string): Promise<void> {
+  const content = await readIfPresent(path);
+  const owner = content === null ? null : parseOwner(content.toString('utf8'));
+  if (owner === null || !isAlive(owner)) return;
+  throw new RingError('state_locked', `an agent with process id ${owner.pid} already uses the state directory ${directory}: stop it with \`agent stop\`, or give this one another with --state-dir`, { directory, pid: owner.pid });
+}
+
+/** Milliseconds since the file was made; 0 when it is gone. */
+async function ageOf(path: string): Promise<number> {
+  try {
+    return Date.now() - (await stat(path)).ctimeMs;
+  } catch {
+    // Gone meanwhile: nothing is in the way any more.
+    return 0;
+  }
 }
 
 async function release(path: string, own: string): Promise<void> {
