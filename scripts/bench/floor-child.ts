@@ -13,6 +13,8 @@ const BATCH_TOKENS = 512;
 const GREEDY: SamplingSettings = {
   temperature: 0, topK: 0, topP: 1, minP: 0, seed: 0, repeatPenalty: 1, frequencyPenalty: 0, presencePenalty: 0, ignoreEos: true, logitBias: [],
 };
+/** As the rings draw (ring.ts): drawing from a whole vocabulary has a cost that is no ring's. */
+const DRAWN: SamplingSettings = { ...GREEDY, temperature: 1, seed: 1 };
 
 let stage: StageEngine | null = null;
 
@@ -28,14 +30,14 @@ function open(command: Extract<FloorCommand, { kind: 'open' }>): FloorReply {
   return { kind: 'opened', residentBytes: process.memoryUsage.rss() - idleBytes, vocabularySize };
 }
 
-function openSlot(engine: StageEngine, slot: number, promptLength: number): void {
+function openSlot(engine: StageEngine, slot: number, promptLength: number, sampling: SamplingSettings): void {
   engine.apply([{
-    kind: 'open', slot, sequenceId: `floor-${slot}`, sampling: GREEDY, origin: '', promptLength, promptTokens: [], emittedTokens: [],
+    kind: 'open', slot, sequenceId: `floor-${slot}`, sampling, origin: '', promptLength, promptTokens: [], emittedTokens: [],
   }]);
 }
 
 function runSequence(engine: StageEngine, prompt: readonly number[], decodeTokens: number): FloorReply {
-  openSlot(engine, 0, prompt.length);
+  openSlot(engine, 0, prompt.length, DRAWN);
   const start = performance.now();
   let next = 0;
   for (let position = 0; position < prompt.length; position += BATCH_TOKENS) {
@@ -56,7 +58,7 @@ function runSequence(engine: StageEngine, prompt: readonly number[], decodeToken
 }
 
 function runBatch(engine: StageEngine, slots: readonly number[], steps: number): FloorReply {
-  for (const slot of slots) openSlot(engine, slot, 1);
+  for (const slot of slots) openSlot(engine, slot, 1, GREEDY);
   const tokens = new Int32Array(slots.length);
   let engineCalls = 0;
   let start = 0;
