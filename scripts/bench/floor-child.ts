@@ -57,16 +57,20 @@ function runSequence(engine: StageEngine, prompt: readonly number[], decodeToken
   return { kind: 'sequence', firstTokenMs: first - start, decodeMs: end - first };
 }
 
+/** Sequences in `slots` that others left behind: every slot up to the last one was in use for a token. */
 function runBatch(engine: StageEngine, slots: readonly number[], steps: number): FloorReply {
-  for (const slot of slots) openSlot(engine, slot, 1, GREEDY);
+  const all = Array.from({ length: Math.max(...slots) + 1 }, (_, slot) => slot);
+  for (const slot of all) openSlot(engine, slot, 1, GREEDY);
+  engine.step({ slices: all.map((slot) => ({ slot, position: 0, tokens: 1, sample: true })), tokens: new Int32Array(all.length), hidden: null });
+  engine.apply(all.filter((slot) => !slots.includes(slot)).map((slot) => ({ kind: 'close', slot })));
   const tokens = new Int32Array(slots.length);
   let engineCalls = 0;
   let start = 0;
   // The first step is not counted: the engine reserves its buffers for a new batch shape there.
-  for (let position = 0; position <= steps; position += 1) {
-    if (position === 1) start = performance.now();
-    const output = engine.step({ slices: slots.map((slot) => ({ slot, position, tokens: 1, sample: true })), tokens, hidden: null });
-    if (position > 0) engineCalls += output.engineCalls;
+  for (let step = 0; step <= steps; step += 1) {
+    if (step === 1) start = performance.now();
+    const output = engine.step({ slices: slots.map((slot) => ({ slot, position: step + 1, tokens: 1, sample: true })), tokens, hidden: null });
+    if (step > 0) engineCalls += output.engineCalls;
     for (const [index, sampled] of output.sampled.entries()) tokens[index] = sampled.token;
   }
   const ms = performance.now() - start;
