@@ -5,16 +5,16 @@
  * Streams are lines of JSON. An error before the first line has its own status; later it is a line `{"error": …}`, and
  * no line says `done`.
  */
-import type { Context, Hono } from 'hono';
-import type { AgentService, CompletionEvent, ModelView } from '../agent/service.js';
+import type { Hono } from 'hono';
+import type { AgentService, ModelView } from '../agent/service.js';
 import { RingError } from '../core/errors.js';
-import { answerOfError, isServerFault } from './api-error.js';
+import type { FinishReason } from '../core/messages.js';
+import type { AnswerUsage } from './answer-events.js';
+import { Answering } from './answering.js';
+import type { AnswerFormat } from './answering.js';
 import type { ApiEnv, ApiOptions } from './api-options.js';
 import { readJsonBody } from './guards.js';
 import { parseOllamaChat, parseOllamaGenerate, parseOllamaShow } from './ollama-schema.js';
-import type { CompletionRequest } from './openai-schema.js';
-import { RequestAbort } from './request-abort.js';
-import { eventStream, within } from './sse.js';
 
 const NANOS_PER_MILLI = 1e6;
 /** White space before a line's JSON says nothing and keeps the connection. */
@@ -24,7 +24,6 @@ const LINES_HEADERS = { 'Content-Type': 'application/x-ndjson', 'Cache-Control':
 const NEVER = '2318-01-01T00:00:00Z';
 
 type Endpoint = 'chat' | 'generate';
-type FinishedEvent = Extract<CompletionEvent, { kind: 'finished' }>;
 
 export function addOllamaRoutes(app: Hono<ApiEnv>, service: Pick<AgentService, 'complete' | 'models' | 'ready' | 'status'>, options: ApiOptions): void {
   app.get('/api/version', (context) => context.json({ version: options.agentVersion }));
@@ -50,82 +49,24 @@ export function addOllamaRoutes(app: Hono<ApiEnv>, service: Pick<AgentService, '
       },
     });
   });
-  app.post('/api/chat', async (context) => answer(context, 'chat', parseOllamaChat(await readJsonBody(context.req.raw), options)));
-  app.post('/api/generate', async (context) => answer(context, 'generate', parseOllamaGenerate(await readJsonBody(context.req.raw), options)));
+  const answering = new Answering(service, options);
+  app.post('/api/chat', async (context) => answering.answer(context, parseOllamaChat(await readJsonBody(context.req.raw), options), ollamaFormat('chat', options)));
+  app.post('/api/generate', async (context) => answering.answer(context, parseOllamaGenerate(await readJsonBody(context.req.raw), options), ollamaFormat('generate', options)));
+}
 
-  async function answer(context: Context<ApiEnv>, endpoint: Endpoint, request: CompletionRequest): Promise<Response> {
-    if (!service.ready()) throw new RingError('not_ready', 'This agent has not joined its cluster yet. It takes a few seconds after its start.');
-    const abort = new RequestAbort([context.req.raw.signal, options.shutdown]);
-    const events = service.complete(request.task, abort.signal)[Symbol.asyncIterator]();
-    try {
-      if (!request.stream) {
-        const whole = await collect(events, endpoint);
-        abort.dispose();
-        return context.json(whole);
-      }
-      const first = events.next();
-      await within(first, options.heartbeatMs);
-      const stream = eventStream(lines(first, events, endpoint), {
-        heartbeatMs: options.heartbeatMs,
-        stallMs: options.stallMs,
-        heartbeat: HEARTBEAT,
-        ended(reason) {
-          if (reason === 'done') abort.dispose();
-          else abort.abort();
-          if (reason === 'client_stalled') context.env.outgoing?.destroy();
-        },
-      });
-      return context.body(stream, 200, LINES_HEADERS);
-    } catch (error) {
-      abort.dispose();
-      throw error;
-    }
-  }
+function ollamaFormat(endpoint: Endpoint, options: ApiOptions): AnswerFormat {
+  let model = '';
+  let reason: FinishReason = 'stop';
 
-  /** Errors included, so that it never throws. */
-  async function* lines(first: Promise<IteratorResult<CompletionEvent>>, events: AsyncIterator<CompletionEvent>, endpoint: Endpoint): AsyncGenerator<string> {
-    try {
-      let model = '';
-      for (let next = await first; next.done !== true; next = await events.next()) {
-        const event = next.value;
-        if (event.kind === 'started') model = event.model;
-        else if (event.kind === 'finished') yield line(finishedPart(endpoint, model, '', event));
-        else if (event.text !== '') yield line({ ...textPart(endpoint, model, event.text), done: false });
-      }
-    } catch (error) {
-      if (isServerFault(error)) options.log.error('an answer failed', { error });
-      yield line({ error: answerOfError(error).body.error.message });
-    } finally {
-      // Not awaited: it may be waiting for what the abort has just ended.
-      events.return?.().catch(() => undefined);
-    }
-  }
-
-  async function collect(events: AsyncIterator<CompletionEvent>, endpoint: Endpoint): Promise<object> {
-    let model = '';
-    const texts: string[] = [];
-    for (;;) {
-      const next = await events.next();
-      if (next.done === true) throw new RingError('internal', 'The answer ended without a reason. The agent\'s log says more.');
-      const event = next.value;
-      if (event.kind === 'started') model = event.model;
-      else if (event.kind === 'text') texts.push(event.text);
-      else {
-        await events.return?.();
-        return finishedPart(endpoint, model, texts.join(''), event);
-      }
-    }
-  }
-
-  function textPart(endpoint: Endpoint, model: string, text: string): object {
+  function part(text: string): object {
     const content = endpoint === 'chat' ? { message: { role: 'assistant', content: text } } : { response: text };
     return { model, created_at: timeText(options.now()), ...content };
   }
 
   /** Times in nanoseconds. Waiting for a slot is in the prompt's. */
-  function finishedPart(endpoint: Endpoint, model: string, text: string, { reason, promptTokens, completionTokens, timings }: FinishedEvent): object {
+  function lastPart(text: string, { promptTokens, completionTokens, timings }: AnswerUsage): object {
     return {
-      ...textPart(endpoint, model, text),
+      ...part(text),
       done: true,
       done_reason: reason,
       total_duration: nanos(timings.totalMs),
@@ -136,6 +77,33 @@ export function addOllamaRoutes(app: Hono<ApiEnv>, service: Pick<AgentService, '
       eval_duration: nanos(Math.max(0, timings.totalMs - timings.firstTokenMs)),
     };
   }
+
+  return {
+    id: options.newId(),
+    streamHeaders: LINES_HEADERS,
+    heartbeat: HEARTBEAT,
+    pieces(event) {
+      switch (event.kind) {
+        case 'started':
+          model = event.model;
+          return [];
+        case 'text':
+          return event.text === '' ? [] : [line({ ...part(event.text), done: false })];
+        case 'finished':
+          reason = event.reason;
+          return [];
+        case 'usage':
+          return [line(lastPart('', event))];
+      }
+    },
+    failure: ({ body }) => line({ error: body.error.message }),
+    whole(answer) {
+      const choice = answer.choices[0];
+      model = answer.model;
+      reason = choice?.reason ?? reason;
+      return lastPart(choice?.text ?? '', answer.usage);
+    },
+  };
 }
 
 function line(value: object): string {

@@ -1,13 +1,11 @@
 /**
- * What OpenAI's clients expect back, made from the agent's events. Shapes only: no HTTP, no streams, no clock.
+ * What OpenAI's clients expect back, made from an answer's events. Shapes only: no HTTP, no streams, no clock.
  *
  * Two additions that other clients skip: `timings` (llama-server's names) beside `usage`, and `tokens` (ids) in a
  * choice when the request has `return_tokens`.
  */
-import type { CompletionEvent, ModelView } from '../agent/service.js';
-import type { FinishReason } from '../core/messages.js';
-
-export type FinishedEvent = Extract<CompletionEvent, { kind: 'finished' }>;
+import type { ModelView } from '../agent/service.js';
+import type { AnswerEvent, AnswerUsage, WholeAnswer } from './answer-events.js';
 
 export type Endpoint = 'chat' | 'text';
 
@@ -22,85 +20,84 @@ export interface AnswerHead {
   readonly returnTokens: boolean;
 }
 
-export interface AnswerPart {
-  readonly text: string;
-  readonly tokens: readonly number[];
-}
+export type PartEvent = Extract<AnswerEvent, { kind: 'text' }>;
+export type FinishedEvent = Extract<AnswerEvent, { kind: 'finished' }>;
 
 export function answerId(endpoint: Endpoint, unique: string): string {
   return `${endpoint === 'chat' ? 'chatcmpl' : 'cmpl'}-${unique}`;
 }
 
-function usageOf(finished: FinishedEvent): object {
+function usageOf(usage: AnswerUsage): object {
   return {
-    prompt_tokens: finished.promptTokens,
-    completion_tokens: finished.completionTokens,
-    total_tokens: finished.promptTokens + finished.completionTokens,
+    prompt_tokens: usage.promptTokens,
+    completion_tokens: usage.completionTokens,
+    total_tokens: usage.promptTokens + usage.completionTokens,
   };
 }
 
 /** llama-server's names. `prompt_ms` is the time to the first token: waiting for a slot is in it. */
-function timingsOf(finished: FinishedEvent): object {
-  const { firstTokenMs, totalMs, decodeTokensPerSecond } = finished.timings;
+function timingsOf(usage: AnswerUsage): object {
+  const { firstTokenMs, totalMs, decodeTokensPerSecond } = usage.timings;
   return {
-    prompt_n: finished.promptTokens,
+    prompt_n: usage.promptTokens,
     prompt_ms: firstTokenMs,
-    prompt_per_second: firstTokenMs > 0 ? (finished.promptTokens * 1000) / firstTokenMs : 0,
-    predicted_n: finished.completionTokens,
+    prompt_per_second: firstTokenMs > 0 ? (usage.promptTokens * 1000) / firstTokenMs : 0,
+    predicted_n: usage.completionTokens,
     predicted_ms: Math.max(0, totalMs - firstTokenMs),
     predicted_per_second: decodeTokensPerSecond,
     total_ms: totalMs,
   };
 }
 
-function chunkOf(head: AnswerHead, choice: object, extra: object = {}): object {
+function chunkOf(head: AnswerHead, choice: number, fields: object, extra: object = {}): object {
   return {
     id: head.id,
     object: head.endpoint === 'chat' ? 'chat.completion.chunk' : 'text_completion',
     created: head.created,
     model: head.model,
-    choices: [{ index: 0, ...choice, logprobs: null }],
+    choices: [{ index: choice, ...fields, logprobs: null }],
     ...(head.includeUsage ? { usage: null } : {}),
     ...extra,
   };
 }
 
 /** Opens a chat's stream; a text completion has no such chunk. */
-export function roleChunk(head: AnswerHead): object {
-  return chunkOf(head, { delta: { role: 'assistant', content: '' }, finish_reason: null });
+export function roleChunk(head: AnswerHead, choice: number): object {
+  return chunkOf(head, choice, { delta: { role: 'assistant', content: '' }, finish_reason: null });
 }
 
-export function partChunk(head: AnswerHead, part: AnswerPart): object {
+export function partChunk(head: AnswerHead, part: PartEvent): object {
   const tokens = head.returnTokens ? { tokens: part.tokens } : {};
-  const choice = head.endpoint === 'chat' ? { delta: { content: part.text } } : { text: part.text };
-  return chunkOf(head, { ...choice, ...tokens, finish_reason: null });
+  const fields = head.endpoint === 'chat' ? { delta: { content: part.text } } : { text: part.text };
+  return chunkOf(head, part.choice, { ...fields, ...tokens, finish_reason: null });
 }
 
-export function finishChunk(head: AnswerHead, finished: FinishedEvent): object {
-  const choice = head.endpoint === 'chat' ? { delta: {} } : { text: '' };
-  return chunkOf(head, { ...choice, finish_reason: finished.reason }, { timings: timingsOf(finished) });
+export function finishChunk(head: AnswerHead, { choice, reason, usage }: FinishedEvent): object {
+  const fields = head.endpoint === 'chat' ? { delta: {} } : { text: '' };
+  return chunkOf(head, choice, { ...fields, finish_reason: reason }, { timings: timingsOf(usage) });
 }
 
 /** The chunk of `stream_options.include_usage`: no choice. */
-export function usageChunk(head: AnswerHead, finished: FinishedEvent): object {
-  return { ...chunkOf(head, {}), choices: [], usage: usageOf(finished), timings: timingsOf(finished) };
+export function usageChunk(head: AnswerHead, usage: AnswerUsage): object {
+  return { ...chunkOf(head, 0, {}), choices: [], usage: usageOf(usage), timings: timingsOf(usage) };
 }
 
 /** The whole answer of a request without `stream`. */
-export function wholeAnswer(head: AnswerHead, part: AnswerPart, finished: FinishedEvent): object {
-  const reason: FinishReason = finished.reason;
-  const tokens = head.returnTokens ? { tokens: part.tokens } : {};
-  const choice = head.endpoint === 'chat'
-    ? { message: { role: 'assistant', content: part.text, refusal: null } }
-    : { text: part.text };
+export function wholeAnswer(head: AnswerHead, answer: WholeAnswer): object {
   return {
     id: head.id,
     object: head.endpoint === 'chat' ? 'chat.completion' : 'text_completion',
     created: head.created,
-    model: head.model,
-    choices: [{ index: 0, ...choice, ...tokens, logprobs: null, finish_reason: reason }],
-    usage: usageOf(finished),
-    timings: timingsOf(finished),
+    model: answer.model,
+    choices: answer.choices.map(({ text, tokens, reason }, index) => ({
+      index,
+      ...(head.endpoint === 'chat' ? { message: { role: 'assistant', content: text, refusal: null } } : { text }),
+      ...(head.returnTokens ? { tokens } : {}),
+      logprobs: null,
+      finish_reason: reason,
+    })),
+    usage: usageOf(answer.usage),
+    timings: timingsOf(answer.usage),
   };
 }
 
