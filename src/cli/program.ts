@@ -1,0 +1,146 @@
+/**
+ * The tree of commands: what can be typed, and which file does it. Each command is a file of its own, loaded when used.
+ *
+ * Help, completion and the service's unit read this tree too. It must not run anything by itself.
+ */
+import { Command, Option } from 'commander';
+import { AGENT_VERSION } from '../version.js';
+import { agentOptions, clusterName, collect, count, port, positive, seed, settingsOf, temperature } from './arguments.js';
+import type { AgentFlags } from './arguments.js';
+import type { DoctorOptions } from './command-doctor.js';
+import { defaultStateDirectory } from './state-directory.js';
+
+interface PlanFlags {
+  readonly stateDir: string;
+  readonly policy: string;
+  readonly nodes?: number;
+  readonly ctx?: number;
+  readonly slots?: number;
+  readonly config?: string;
+  readonly cluster: string;
+  readonly secretFile?: string;
+  readonly mdns: boolean;
+  readonly json?: boolean;
+}
+
+export function program(): Command {
+  const stateDir = new Option('--state-dir <directory>', 'where the agent keeps its identity and shards').default(defaultStateDirectory());
+  const root = new Command('agent')
+    .description('Runs one large language model on the machines you already own.')
+    .version(AGENT_VERSION)
+    .showHelpAfterError('(add --help for the options)')
+    .exitOverride();
+
+  agentOptions(root.command('start'))
+    .description('start this machine\'s agent and stay in the foreground')
+    .addOption(stateDir)
+    .option('--model <ref...>', 'model to serve: a GGUF file, a directory of them, or a name', collect)
+    .option('--api-host <host>', 'address of the HTTP API (default: 127.0.0.1; another one needs --api-key-file)')
+    .option('--api-port <port>', 'port of the HTTP API (default: 11500)', port)
+    .option('--api-key-file <file>', 'file with the keys that the API accepts, one per line')
+    .option('--config <file>', 'cluster file (TOML): model, nodes and how layers are given to them')
+    .option('--ckpt-dir <directory>', 'look for models here too')
+    .addOption(new Option('--exit-with-stdin', 'end when standard input ends').hideHelp())
+    .addOption(new Option('--secret-stdin', 'the first line of standard input is the secret; empty = an open cluster').hideHelp())
+    .action(async (flags: AgentFlags & { config?: string; ckptDir?: string; exitWithStdin?: boolean; secretStdin?: boolean }) => (await import('./command-start.js')).startCommand({
+      ...settingsOf(flags),
+      ...(flags.ckptDir === undefined ? {} : { checkpointDirectory: flags.ckptDir }),
+    }, { ...(flags.config === undefined ? {} : { config: flags.config }), exitWithStdin: flags.exitWithStdin === true, secretStdin: flags.secretStdin === true }));
+
+  root.command('probe')
+    .description('what this machine has: cores, memory, disk, devices')
+    .addOption(stateDir)
+    .option('--dir <directory>', 'the disk to look at (default: the state directory\'s)')
+    .option('--json', 'as one line of JSON')
+    .action(async (flags: { stateDir: string; dir?: string; json?: boolean }) => (await import('./command-probe.js')).probeCommand(flags.dir ?? flags.stateDir, flags.json === true));
+
+  root.command('secret')
+    .description('make a cluster secret and print it')
+    .action(async () => (await import('./command-secret.js')).secretCommand());
+
+  agentOptions(root.command('run'))
+    .description('answer a prompt; without one, read it from standard input or talk in the terminal')
+    .argument('[model]', 'name or GGUF file (default: the served model, or the built-in one)')
+    .argument('[prompt]', 'what to continue or answer')
+    .addOption(stateDir)
+    .option('--max-tokens <n>', 'longest answer in tokens', count(1))
+    .option('--temperature <t>', '0 = always the likeliest token', temperature)
+    .option('--seed <n>', 'same seed, same answer', seed)
+    .option('--json', 'print {text, tokens, usage, timings} instead')
+    .action(async (model: string | undefined, prompt: string | undefined, flags: AgentFlags & { maxTokens?: number; temperature?: number; seed?: number; json?: boolean }) =>
+      (await import('./command-run.js')).runCommand(model, prompt, {
+        stateDir: flags.stateDir,
+        ...(flags.maxTokens === undefined ? {} : { maxTokens: flags.maxTokens }),
+        ...(flags.temperature === undefined ? {} : { temperature: flags.temperature }),
+        ...(flags.seed === undefined ? {} : { seed: flags.seed }),
+        json: flags.json ?? false,
+        defaults: { ...settingsOf(flags), apiPort: 0, temporary: true },
+      }));
+
+  root.command('status')
+    .description('the cluster: nodes, coordinator, models and their stages')
+    .addOption(stateDir)
+    .option('--json', 'as JSON')
+    .option('--watch', 'draw it again whenever it changes, until interrupted')
+    .action(async (flags: { stateDir: string; json?: boolean; watch?: boolean }) => (await import('./command-status.js')).statusCommand(flags));
+
+  root.command('doctor')
+    .description('look at what an agent needs here, and say what is wrong and what to do')
+    .addOption(stateDir)
+    .option('--cluster <name>', 'cluster that the secret is for', clusterName, 'default')
+    .option('--secret-file <file>', 'file with the cluster\'s secret, to be looked at')
+    .option('--api-port <port>', 'port of the HTTP API (default: 11500)', port)
+    .option('--listen <address>', 'address for other agents (default: every interface, port 11501)')
+    .option('--json', 'as JSON')
+    .action(async (flags: DoctorOptions) => (await import('./command-doctor.js')).doctorCommand(flags));
+
+  root.command('plan')
+    .description('show which node would run which layers, without running it')
+    .argument('[model]', 'name or GGUF file (default: the served model, or the built-in one)')
+    .addOption(stateDir)
+    .addOption(new Option('--policy <policy>', 'how layers are shared out').choices(['auto', 'ram_balanced', 'throughput']).default('auto'))
+    .option('--nodes <n>', 'use exactly this many nodes', count(1))
+    .option('--ctx <tokens>', 'context of a sequence in tokens', count(1))
+    .option('--slots <n>', 'sequences at once', count(1))
+    .option('--config <file>', 'plan what this cluster file says instead')
+    .option('--cluster <name>', 'with --config, while no agent runs here: cluster of the file\'s agents', clusterName, 'default')
+    .option('--secret-file <file>', 'with --config, while no agent runs here: file with that cluster\'s secret')
+    .option('--no-mdns', 'with --config: do not look for agents by mDNS')
+    .option('--json', 'as JSON')
+    .action(async (model: string | undefined, flags: PlanFlags) => {
+      if (flags.config === undefined) await (await import('./command-plan.js')).planCommand(model ?? '', flags);
+      else await (await import('./command-plan-file.js')).planFileCommand(flags.config, { ...flags, defaults: { ...settingsOf({ ...flags, logLevel: 'warn' }), apiPort: 0 } });
+    });
+
+  addModelCommands(root, stateDir);
+
+  root.command('stop')
+    .description('let running answers finish, then end this machine\'s agent')
+    .addOption(stateDir)
+    .action(async (flags: { stateDir: string }) => (await import('./command-stop.js')).stopCommand(flags));
+  return root;
+}
+
+interface ModelsFlags {
+  readonly stateDir: string;
+  readonly json?: boolean;
+}
+
+function addModelCommands(root: Command, stateDir: Option): void {
+  const commands = () => import('./command-models.js');
+  const models = root.command('models').description('models that the cluster holds, and the upkeep of this machine\'s store');
+  const add = (name: string, description: string): Command => models.command(name).description(description).addOption(stateDir).option('--json', 'as JSON');
+  // Commander gives options of one name to whichever command stands before them: without a subcommand that is `list`.
+  models.addCommand(new Command('list').copyInheritedSettings(models).description('models that the cluster holds (this is meant when nothing is said)').addOption(stateDir).option('--json', 'as JSON')
+    .action(async (flags: ModelsFlags) => (await commands()).modelsCommand(flags)), { isDefault: true });
+  add('info', 'where each layer of a model is held, and what a removal frees').argument('<model>', 'name or digest')
+    .action(async (model: string, flags: ModelsFlags) => (await commands()).modelInfoCommand(model, flags));
+  add('pull', 'fetch a whole model onto this machine').argument('<ref>', 'hf:owner/repo, hf:owner/repo:Q4_K_M, hf:owner/repo/file.gguf, https://…gguf or a name')
+    .action(async (reference: string, flags: ModelsFlags) => (await commands()).modelPullCommand(reference, flags));
+  add('rm', 'remove what this machine keeps of a model').argument('<model>', 'name or digest')
+    .action(async (model: string, flags: ModelsFlags) => (await commands()).modelRemoveCommand(model, flags));
+  add('search', 'open models by short names; every word must fit').argument('[words...]', 'parts of name, size, licence or quantisation')
+    .action(async (words: string[], flags: ModelsFlags) => (await commands()).modelSearchCommand(words, flags));
+  add('prune', 'remove stages that nothing uses, the longest unused first').option('--keep <GB>', 'keep this much (1e9 bytes)', positive)
+    .action(async (flags: ModelsFlags & { keep?: number }) => (await commands()).modelPruneCommand(flags));
+}
