@@ -73,6 +73,7 @@ export class Head {
         emittedTokens: message.emittedTokens,
         sampling: message.sampling,
         maxTokens: message.maxTokens,
+        ...(message.client === undefined ? {} : { client: message.client }),
       });
     if (result.kind === 'refused') {
       this.ports.send(from, { kind: 'refused', requestId: message.requestId, planId: this.plan.planId, code: result.code, message: result.message });

@@ -17,9 +17,8 @@ import { PrefixCache } from './prefix-cache.js';
 import type { Placement, SlotHistory } from './prefix-cache.js';
 import { MAX_DRAFT_TOKENS, Speculation } from './speculation.js';
 import type { NodeId, SampledToken, SamplingSettings, SequenceOperation, SequenceSlice } from './types.js';
+import { WaitingLine } from './waiting-line.js';
 
-/** Sequences that wait for a slot; beyond it a request is refused (the API answers 429). */
-export const MAX_QUEUED_SEQUENCES = 256;
 /** Smallest chunk of a prompt that has the ring for itself. */
 const MIN_LONE_CHUNK = 32;
 
@@ -36,6 +35,8 @@ export interface BatchingSettings {
 export interface SequenceRequest {
   readonly requestId: string;
   readonly origin: NodeId;
+  /** Which of the origin's clients asks; clients take turns. Absent = the origin itself. */
+  readonly client?: string;
   readonly promptTokens: readonly number[];
   readonly emittedTokens: readonly number[];
   readonly sampling: SamplingSettings;
@@ -62,6 +63,8 @@ export type AdmitResult = { readonly kind: 'admitted' } | { readonly kind: 'refu
 
 interface Sequence {
   readonly request: SequenceRequest;
+  readonly client: string;
+  readonly resuming: boolean;
   /** Prompt and everything drawn so far. */
   readonly tokens: number[];
   slot: number;
@@ -97,7 +100,7 @@ export interface BatchingCounters {
 }
 
 export class HeadScheduler {
-  private readonly queue: Sequence[] = [];
+  private readonly queue = new WaitingLine<Sequence>();
   /** Index = slot; null = free. */
   private readonly slots: (Sequence | null)[];
   private readonly operations: SequenceOperation[] = [];
@@ -132,10 +135,11 @@ export class HeadScheduler {
       };
     }
     if (this.find(request.requestId) !== null) return { kind: 'refused', code: 'bad_request', message: 'this request is already running' };
-    if (this.queue.length >= MAX_QUEUED_SEQUENCES) {
-      return { kind: 'refused', code: 'queue_full', message: `${this.queue.length} requests are waiting already: try again later` };
-    }
-    this.queue.push({
+    const waiting = { client: `${request.origin} ${request.client ?? ''}`, resuming: request.emittedTokens.length > 0 };
+    const noRoom = this.queue.refusal(waiting);
+    if (noRoom !== null) return { kind: 'refused', code: 'queue_full', message: noRoom };
+    this.queue.add({
+      ...waiting,
       request,
       tokens: [...request.promptTokens, ...request.emittedTokens],
       slot: -1,
@@ -218,7 +222,7 @@ export class HeadScheduler {
   counters(): BatchingCounters {
     return {
       running: this.slots.filter((sequence) => sequence !== null).length,
-      queued: this.queue.length,
+      queued: this.queue.size,
       inFlight: this.flying.length,
       steps: this.nextStep - 1,
       decodedTokens: this.decodedTokens,
@@ -231,7 +235,7 @@ export class HeadScheduler {
 
   /** Requests that a lost plan leaves unfinished. */
   unfinished(): readonly SequenceRequest[] {
-    return [...this.slots.filter((sequence): sequence is Sequence => sequence !== null), ...this.queue].map((sequence) => sequence.request);
+    return [...this.slots.filter((sequence): sequence is Sequence => sequence !== null), ...this.queue.all()].map((sequence) => sequence.request);
   }
 
   private finishReason(sequence: Sequence, drawn: number, endOfGeneration: boolean): FinishReason | null {
@@ -243,12 +247,12 @@ export class HeadScheduler {
 
   private find(requestId: string): Sequence | null {
     for (const sequence of this.slots) if (sequence !== null && sequence.request.requestId === requestId) return sequence;
-    return this.queue.find((sequence) => sequence.request.requestId === requestId) ?? null;
+    return this.queue.all().find((sequence) => sequence.request.requestId === requestId) ?? null;
   }
 
   private remove(sequence: Sequence): void {
     if (sequence.slot < 0) {
-      this.queue.splice(this.queue.indexOf(sequence), 1);
+      this.queue.remove(sequence);
       return;
     }
     const { slot } = sequence;
@@ -278,10 +282,10 @@ export class HeadScheduler {
   }
 
   private fillSlots(): void {
-    for (let sequence = this.queue[0]; sequence !== undefined; sequence = this.queue[0]) {
+    for (let sequence = this.queue.first(); sequence !== null; sequence = this.queue.first()) {
       const placement = this.place(sequence);
       if (placement === null) return;
-      this.queue.shift();
+      this.queue.takeFirst();
       const { slot, reuse } = placement;
       sequence.slot = slot;
       sequence.sent = reuse?.tokens ?? 0;

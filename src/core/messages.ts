@@ -5,7 +5,7 @@
  * not travel here: they have a link per edge of the ring (wire/activation-codec.ts).
  */
 import type {
-  DesiredState, InstanceRequest, NodeId, NodeRecord, SamplingSettings, StageStatus, Term,
+  DesiredState, InstanceRequest, NodeId, NodeRecord, SamplingSettings, StageStatus, Term, TokenProbability,
 } from './types.js';
 import type { ErrorCode } from './errors.js';
 
@@ -81,6 +81,8 @@ export interface GenerateMessage {
   readonly sampling: SamplingSettings;
   /** Tokens to draw in all, `emittedTokens` included. */
   readonly maxTokens: number;
+  /** Tells the origin's clients apart and says nothing else of them; they take turns. Absent = the origin itself. */
+  readonly client?: string;
 }
 
 /** Origin to head: the client is gone or a stop sequence was seen. */
@@ -98,6 +100,8 @@ export interface TokenMessage {
   readonly index: number;
   readonly token: number;
   readonly endOfGeneration: boolean;
+  /** Where the request asks for it. */
+  readonly probability?: TokenProbability;
 }
 
 export type FinishReason = 'stop' | 'length';

@@ -5,7 +5,7 @@
  * version nobody sends those. It must not know connections, nor what a message causes.
  */
 import type { ControlMessage, FinishReason } from '../core/messages.js';
-import { fromWireSampling, toWireSampling } from './activation-codec.js';
+import { fromWireProbability, fromWireSampling, toWireProbability, toWireSampling } from './activation-codec.js';
 import {
   badField, decodeBytes, fitText, MAX_TEXT_CHARACTERS, readErrorCode, readList, readName, readOneOf, readRequired, readText,
   readUnsigned,
@@ -64,6 +64,7 @@ function toControlMessage(message: ControlMessage): ringagent.control.ControlMes
           emittedTokens: [...message.emittedTokens],
           sampling: toWireSampling(message.sampling),
           maxTokens: message.maxTokens,
+          client: message.client ?? '',
         },
       };
     case 'cancel':
@@ -76,6 +77,7 @@ function toControlMessage(message: ControlMessage): ringagent.control.ControlMes
           index: message.index,
           token: message.token,
           endOfGeneration: message.endOfGeneration,
+          probability: toWireProbability(message.probability),
         },
       };
     case 'finished':
@@ -156,6 +158,7 @@ export function decodeControl(bytes: Uint8Array): ControlMessage | ChannelSignal
         emittedTokens: readTokens(message.generate.emittedTokens, 'generate.emitted_tokens'),
         sampling: fromWireSampling(readRequired(message.generate.sampling, 'generate.sampling')),
         maxTokens: readUnsigned(message.generate.maxTokens, 'generate.max_tokens', MAX_U32),
+        ...clientOf(message.generate.client),
       };
     case 'cancel':
       return { kind: 'cancel', requestId: readName(message.cancel.requestId, 'cancel.request_id') };
@@ -167,6 +170,7 @@ export function decodeControl(bytes: Uint8Array): ControlMessage | ChannelSignal
         index: readUnsigned(message.token.index, 'token.index', MAX_U32),
         token: readUnsigned(message.token.token, 'token.token', MAX_U32),
         endOfGeneration: message.token.endOfGeneration ?? false,
+        ...fromWireProbability(message.token.probability),
       };
     case 'finished':
       return {
@@ -187,6 +191,11 @@ export function decodeControl(bytes: Uint8Array): ControlMessage | ChannelSignal
     default:
       throw badField('kind', 'is unknown to this version');
   }
+}
+
+function clientOf(text: string | null | undefined): { readonly client?: string } {
+  const client = readText(text, 'generate.client');
+  return client === '' ? {} : { client };
 }
 
 function readTokens(values: readonly number[] | null | undefined, field: string): number[] {

@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import { HeadScheduler, MAX_QUEUED_SEQUENCES } from '../../src/core/batching.js';
+import { HeadScheduler } from '../../src/core/batching.js';
 import type { HeadStep, SequenceRequest } from '../../src/core/batching.js';
 import type { SampledToken } from '../../src/core/types.js';
+import { MAX_WAITING, MAX_WAITING_OF_CLIENT } from '../../src/core/waiting-line.js';
 
 const sampling = {
   temperature: 0, topK: 0, topP: 1, minP: 0, seed: 1, repeatPenalty: 1, frequencyPenalty: 0, presencePenalty: 0, ignoreEos: false, logitBias: [],
@@ -173,7 +174,22 @@ describe('the head\'s scheduler', () => {
     expect(head.admit(request('a', 8))).toMatchObject({ kind: 'refused', code: 'context_too_long' });
     expect(head.admit(request('a', 2)).kind).toBe('admitted');
     expect(head.admit(request('a', 2))).toMatchObject({ kind: 'refused', code: 'bad_request' });
-    for (let i = 1; i < MAX_QUEUED_SEQUENCES; i += 1) expect(head.admit(request(`r${i}`, 2)).kind).toBe('admitted');
-    expect(head.admit(request('last', 2))).toMatchObject({ kind: 'refused', code: 'queue_full' });
+    for (let i = 1; i < MAX_WAITING_OF_CLIENT; i += 1) expect(head.admit(request(`r${i}`, 2)).kind).toBe('admitted');
+    expect(head.admit(request('more', 2))).toMatchObject({ kind: 'refused', code: 'queue_full', message: expect.stringContaining('of this client') as string });
+    for (let i = MAX_WAITING_OF_CLIENT; i < MAX_WAITING; i += 1) expect(head.admit({ ...request(`r${i}`, 2), client: 'other' }).kind).toBe('admitted');
+    expect(head.admit({ ...request('last', 2), client: 'third' })).toMatchObject({ kind: 'refused', code: 'queue_full' });
+    // What is under way already has places of its own.
+    expect(head.admit({ ...request('under way', 2), client: 'third', emittedTokens: [1] }).kind).toBe('admitted');
+    expect(head.counters().queued).toBe(MAX_WAITING + 1);
+  });
+
+  it('lets clients take turns: one request does not wait for fifty of somebody else', () => {
+    const head = scheduler({ slots: 2 });
+    for (let i = 0; i < 50; i += 1) head.admit({ ...request(`many${i}`, 2), client: 'many' });
+    head.admit({ ...request('one', 2), client: 'one' });
+    const { finished } = runAll(head);
+    expect(finished).toHaveLength(51);
+    // Two had the slots when it came.
+    expect(finished.indexOf('one')).toBeLessThan(4);
   });
 });

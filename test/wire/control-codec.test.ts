@@ -119,6 +119,7 @@ const MESSAGES: readonly (readonly [message: ControlMessage, hex: string | null]
   [{ kind: 'reply', callId: 'c', instanceId: 'i1', error: null }, '4a070a016312026931'],
   [{ kind: 'reply', callId: 'c', instanceId: '', error: { code: 'no_placement', message: 'fits nowhere' } }, null],
   [{ kind: 'generate', requestId: 'r', planId: 'p', promptTokens: [1, 2, 300], emittedTokens: [], sampling: SAMPLING, maxTokens: 5 }, null],
+  [{ kind: 'generate', requestId: 'r', planId: 'p', promptTokens: [1], emittedTokens: [4], sampling: SAMPLING, maxTokens: 5, client: 'c7' }, null],
   [{ kind: 'cancel', requestId: 'r' }, '5a030a0172'],
   [{ kind: 'token', requestId: 'r', planId: 'p', index: 0, token: 2047, endOfGeneration: false }, '62090a01721201' + '7020ff0f'],
   [{ kind: 'finished', requestId: 'r', planId: 'p', reason: 'length', tokens: 16 }, '6a100a0172120170' + '1a066c656e677468' + '2010'],

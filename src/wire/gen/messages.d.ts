@@ -210,6 +210,12 @@ export namespace ringagent {
             /** Sampling logitBias. */
             logitBias: ringagent.activation.LogitBias.$Properties[];
 
+            /** Sampling grammar. */
+            grammar?: (ringagent.activation.Grammar.$Properties|null);
+
+            /** Sampling probabilities. */
+            probabilities?: (number|null);
+
             /**
              * Encodes the specified Sampling message. Does not implicitly {@link ringagent.activation.Sampling.verify|verify} messages.
              * @param message Sampling message or plain object to encode
@@ -264,12 +270,207 @@ export namespace ringagent {
                 /** Sampling logitBias */
                 logitBias?: (ringagent.activation.LogitBias.$Properties[]|null);
 
+                /** Sampling grammar */
+                grammar?: (ringagent.activation.Grammar.$Properties|null);
+
+                /** Sampling probabilities */
+                probabilities?: (number|null);
+
                 /** Unknown fields preserved while decoding when enabled */
                 $unknowns?: Uint8Array[];
             }
 
             /** Shape of a Sampling. */
             type $Shape = ringagent.activation.Sampling.$Properties;
+        }
+
+        /**
+         * Properties of a Grammar.
+         * @deprecated Use ringagent.activation.Grammar.$Properties instead.
+         */
+        interface IGrammar extends ringagent.activation.Grammar.$Properties {
+        }
+
+        /** Represents a Grammar. */
+        class Grammar {
+
+            /**
+             * Constructs a new Grammar.
+             * @param [properties] Properties to set
+             */
+            constructor(properties?: ringagent.activation.Grammar.$Properties);
+
+            /** Unknown fields preserved while decoding when enabled */
+            $unknowns?: Uint8Array[];
+
+            /** Grammar text. */
+            text: string;
+
+            /** Grammar after. */
+            after: string[];
+
+            /**
+             * Encodes the specified Grammar message. Does not implicitly {@link ringagent.activation.Grammar.verify|verify} messages.
+             * @param message Grammar message or plain object to encode
+             * @param [writer] Writer to encode to
+             * @returns Writer
+             */
+            static encode(message: ringagent.activation.Grammar.$Properties, writer?: $protobuf.Writer): $protobuf.Writer;
+
+            /**
+             * Decodes a Grammar message from the specified reader or buffer.
+             * @param reader Reader or buffer to decode from
+             * @param [length] Message length if known beforehand
+             * @returns {ringagent.activation.Grammar & ringagent.activation.Grammar.$Shape} Grammar
+             * @throws {Error} If the payload is not a reader or valid buffer
+             * @throws {$protobuf.util.ProtocolError} If required fields are missing
+             */
+            static decode(reader: ($protobuf.Reader|Uint8Array), length?: number): ringagent.activation.Grammar & ringagent.activation.Grammar.$Shape;
+        }
+
+        namespace Grammar {
+
+            /** Properties of a Grammar. */
+            interface $Properties {
+
+                /** Grammar text */
+                text?: (string|null);
+
+                /** Grammar after */
+                after?: (string[]|null);
+
+                /** Unknown fields preserved while decoding when enabled */
+                $unknowns?: Uint8Array[];
+            }
+
+            /** Shape of a Grammar. */
+            type $Shape = ringagent.activation.Grammar.$Properties;
+        }
+
+        /**
+         * Properties of a Probability.
+         * @deprecated Use ringagent.activation.Probability.$Properties instead.
+         */
+        interface IProbability extends ringagent.activation.Probability.$Properties {
+        }
+
+        /** Represents a Probability. */
+        class Probability {
+
+            /**
+             * Constructs a new Probability.
+             * @param [properties] Properties to set
+             */
+            constructor(properties?: ringagent.activation.Probability.$Properties);
+
+            /** Unknown fields preserved while decoding when enabled */
+            $unknowns?: Uint8Array[];
+
+            /** Probability logprob. */
+            logprob: number;
+
+            /** Probability alternatives. */
+            alternatives: ringagent.activation.Alternative.$Properties[];
+
+            /**
+             * Encodes the specified Probability message. Does not implicitly {@link ringagent.activation.Probability.verify|verify} messages.
+             * @param message Probability message or plain object to encode
+             * @param [writer] Writer to encode to
+             * @returns Writer
+             */
+            static encode(message: ringagent.activation.Probability.$Properties, writer?: $protobuf.Writer): $protobuf.Writer;
+
+            /**
+             * Decodes a Probability message from the specified reader or buffer.
+             * @param reader Reader or buffer to decode from
+             * @param [length] Message length if known beforehand
+             * @returns {ringagent.activation.Probability & ringagent.activation.Probability.$Shape} Probability
+             * @throws {Error} If the payload is not a reader or valid buffer
+             * @throws {$protobuf.util.ProtocolError} If required fields are missing
+             */
+            static decode(reader: ($protobuf.Reader|Uint8Array), length?: number): ringagent.activation.Probability & ringagent.activation.Probability.$Shape;
+        }
+
+        namespace Probability {
+
+            /** Properties of a Probability. */
+            interface $Properties {
+
+                /** Probability logprob */
+                logprob?: (number|null);
+
+                /** Probability alternatives */
+                alternatives?: (ringagent.activation.Alternative.$Properties[]|null);
+
+                /** Unknown fields preserved while decoding when enabled */
+                $unknowns?: Uint8Array[];
+            }
+
+            /** Shape of a Probability. */
+            type $Shape = ringagent.activation.Probability.$Properties;
+        }
+
+        /**
+         * Properties of an Alternative.
+         * @deprecated Use ringagent.activation.Alternative.$Properties instead.
+         */
+        interface IAlternative extends ringagent.activation.Alternative.$Properties {
+        }
+
+        /** Represents an Alternative. */
+        class Alternative {
+
+            /**
+             * Constructs a new Alternative.
+             * @param [properties] Properties to set
+             */
+            constructor(properties?: ringagent.activation.Alternative.$Properties);
+
+            /** Unknown fields preserved while decoding when enabled */
+            $unknowns?: Uint8Array[];
+
+            /** Alternative token. */
+            token: number;
+
+            /** Alternative logprob. */
+            logprob: number;
+
+            /**
+             * Encodes the specified Alternative message. Does not implicitly {@link ringagent.activation.Alternative.verify|verify} messages.
+             * @param message Alternative message or plain object to encode
+             * @param [writer] Writer to encode to
+             * @returns Writer
+             */
+            static encode(message: ringagent.activation.Alternative.$Properties, writer?: $protobuf.Writer): $protobuf.Writer;
+
+            /**
+             * Decodes an Alternative message from the specified reader or buffer.
+             * @param reader Reader or buffer to decode from
+             * @param [length] Message length if known beforehand
+             * @returns {ringagent.activation.Alternative & ringagent.activation.Alternative.$Shape} Alternative
+             * @throws {Error} If the payload is not a reader or valid buffer
+             * @throws {$protobuf.util.ProtocolError} If required fields are missing
+             */
+            static decode(reader: ($protobuf.Reader|Uint8Array), length?: number): ringagent.activation.Alternative & ringagent.activation.Alternative.$Shape;
+        }
+
+        namespace Alternative {
+
+            /** Properties of an Alternative. */
+            interface $Properties {
+
+                /** Alternative token */
+                token?: (number|null);
+
+                /** Alternative logprob */
+                logprob?: (number|null);
+
+                /** Unknown fields preserved while decoding when enabled */
+                $unknowns?: Uint8Array[];
+            }
+
+            /** Shape of an Alternative. */
+            type $Shape = ringagent.activation.Alternative.$Properties;
         }
 
         /**
@@ -606,6 +807,9 @@ export namespace ringagent {
             /** Sampled endOfGeneration. */
             endOfGeneration: boolean;
 
+            /** Sampled probability. */
+            probability?: (ringagent.activation.Probability.$Properties|null);
+
             /**
              * Encodes the specified Sampled message. Does not implicitly {@link ringagent.activation.Sampled.verify|verify} messages.
              * @param message Sampled message or plain object to encode
@@ -644,6 +848,9 @@ export namespace ringagent {
 
                 /** Sampled endOfGeneration */
                 endOfGeneration?: (boolean|null);
+
+                /** Sampled probability */
+                probability?: (ringagent.activation.Probability.$Properties|null);
 
                 /** Unknown fields preserved while decoding when enabled */
                 $unknowns?: Uint8Array[];
@@ -2218,6 +2425,9 @@ export namespace ringagent {
             /** Generate maxTokens. */
             maxTokens: number;
 
+            /** Generate client. */
+            client: string;
+
             /**
              * Encodes the specified Generate message. Does not implicitly {@link ringagent.control.Generate.verify|verify} messages.
              * @param message Generate message or plain object to encode
@@ -2259,6 +2469,9 @@ export namespace ringagent {
 
                 /** Generate maxTokens */
                 maxTokens?: (number|null);
+
+                /** Generate client */
+                client?: (string|null);
 
                 /** Unknown fields preserved while decoding when enabled */
                 $unknowns?: Uint8Array[];
@@ -2359,6 +2572,9 @@ export namespace ringagent {
             /** Token endOfGeneration. */
             endOfGeneration: boolean;
 
+            /** Token probability. */
+            probability?: (ringagent.activation.Probability.$Properties|null);
+
             /**
              * Encodes the specified Token message. Does not implicitly {@link ringagent.control.Token.verify|verify} messages.
              * @param message Token message or plain object to encode
@@ -2397,6 +2613,9 @@ export namespace ringagent {
 
                 /** Token endOfGeneration */
                 endOfGeneration?: (boolean|null);
+
+                /** Token probability */
+                probability?: (ringagent.activation.Probability.$Properties|null);
 
                 /** Unknown fields preserved while decoding when enabled */
                 $unknowns?: Uint8Array[];
@@ -4152,6 +4371,69 @@ export namespace ringagent {
         }
 
         /**
+         * Properties of a CheckGrammar.
+         * @deprecated Use ringagent.runner.CheckGrammar.$Properties instead.
+         */
+        interface ICheckGrammar extends ringagent.runner.CheckGrammar.$Properties {
+        }
+
+        /** Represents a CheckGrammar. */
+        class CheckGrammar {
+
+            /**
+             * Constructs a new CheckGrammar.
+             * @param [properties] Properties to set
+             */
+            constructor(properties?: ringagent.runner.CheckGrammar.$Properties);
+
+            /** Unknown fields preserved while decoding when enabled */
+            $unknowns?: Uint8Array[];
+
+            /** CheckGrammar call. */
+            call: number;
+
+            /** CheckGrammar text. */
+            text: string;
+
+            /**
+             * Encodes the specified CheckGrammar message. Does not implicitly {@link ringagent.runner.CheckGrammar.verify|verify} messages.
+             * @param message CheckGrammar message or plain object to encode
+             * @param [writer] Writer to encode to
+             * @returns Writer
+             */
+            static encode(message: ringagent.runner.CheckGrammar.$Properties, writer?: $protobuf.Writer): $protobuf.Writer;
+
+            /**
+             * Decodes a CheckGrammar message from the specified reader or buffer.
+             * @param reader Reader or buffer to decode from
+             * @param [length] Message length if known beforehand
+             * @returns {ringagent.runner.CheckGrammar & ringagent.runner.CheckGrammar.$Shape} CheckGrammar
+             * @throws {Error} If the payload is not a reader or valid buffer
+             * @throws {$protobuf.util.ProtocolError} If required fields are missing
+             */
+            static decode(reader: ($protobuf.Reader|Uint8Array), length?: number): ringagent.runner.CheckGrammar & ringagent.runner.CheckGrammar.$Shape;
+        }
+
+        namespace CheckGrammar {
+
+            /** Properties of a CheckGrammar. */
+            interface $Properties {
+
+                /** CheckGrammar call */
+                call?: (number|null);
+
+                /** CheckGrammar text */
+                text?: (string|null);
+
+                /** Unknown fields preserved while decoding when enabled */
+                $unknowns?: Uint8Array[];
+            }
+
+            /** Shape of a CheckGrammar. */
+            type $Shape = ringagent.runner.CheckGrammar.$Properties;
+        }
+
+        /**
          * Properties of a ProbeDevices.
          * @deprecated Use ringagent.runner.ProbeDevices.$Properties instead.
          */
@@ -4437,8 +4719,11 @@ export namespace ringagent {
             /** ToRunner convert. */
             convert?: (ringagent.runner.Convert.$Properties|null);
 
+            /** ToRunner checkGrammar. */
+            checkGrammar?: (ringagent.runner.CheckGrammar.$Properties|null);
+
             /** ToRunner kind. */
-            kind?: ("loadStage"|"loadVocabulary"|"tokenize"|"probeDevices"|"reset"|"measure"|"convert");
+            kind?: ("loadStage"|"loadVocabulary"|"tokenize"|"probeDevices"|"reset"|"measure"|"convert"|"checkGrammar");
 
             /**
              * Encodes the specified ToRunner message. Does not implicitly {@link ringagent.runner.ToRunner.verify|verify} messages.
@@ -4485,8 +4770,11 @@ export namespace ringagent {
                 /** ToRunner convert */
                 convert?: (ringagent.runner.Convert.$Properties|null);
 
+                /** ToRunner checkGrammar */
+                checkGrammar?: (ringagent.runner.CheckGrammar.$Properties|null);
+
                 /** ToRunner kind */
-                kind?: ("loadStage"|"loadVocabulary"|"tokenize"|"probeDevices"|"reset"|"measure"|"convert");
+                kind?: ("loadStage"|"loadVocabulary"|"tokenize"|"probeDevices"|"reset"|"measure"|"convert"|"checkGrammar");
 
                 /** Unknown fields preserved while decoding when enabled */
                 $unknowns?: Uint8Array[];
@@ -4501,9 +4789,10 @@ export namespace ringagent {
               reset?: ringagent.runner.Reset.$Shape|null;
               measure?: ringagent.runner.Measure.$Shape|null;
               convert?: ringagent.runner.Convert.$Shape|null;
+              checkGrammar?: ringagent.runner.CheckGrammar.$Shape|null;
               $unknowns?: Uint8Array[];
             } & (
-              ({ kind?: undefined; loadStage?: null; loadVocabulary?: null; tokenize?: null; probeDevices?: null; reset?: null; measure?: null; convert?: null }|{ kind?: "loadStage"; loadStage: ringagent.runner.LoadStage.$Shape; loadVocabulary?: null; tokenize?: null; probeDevices?: null; reset?: null; measure?: null; convert?: null }|{ kind?: "loadVocabulary"; loadStage?: null; loadVocabulary: ringagent.runner.LoadVocabulary.$Shape; tokenize?: null; probeDevices?: null; reset?: null; measure?: null; convert?: null }|{ kind?: "tokenize"; loadStage?: null; loadVocabulary?: null; tokenize: ringagent.runner.Tokenize.$Shape; probeDevices?: null; reset?: null; measure?: null; convert?: null }|{ kind?: "probeDevices"; loadStage?: null; loadVocabulary?: null; tokenize?: null; probeDevices: ringagent.runner.ProbeDevices.$Shape; reset?: null; measure?: null; convert?: null }|{ kind?: "reset"; loadStage?: null; loadVocabulary?: null; tokenize?: null; probeDevices?: null; reset: ringagent.runner.Reset.$Shape; measure?: null; convert?: null }|{ kind?: "measure"; loadStage?: null; loadVocabulary?: null; tokenize?: null; probeDevices?: null; reset?: null; measure: ringagent.runner.Measure.$Shape; convert?: null }|{ kind?: "convert"; loadStage?: null; loadVocabulary?: null; tokenize?: null; probeDevices?: null; reset?: null; measure?: null; convert: ringagent.runner.Convert.$Shape })
+              ({ kind?: undefined; loadStage?: null; loadVocabulary?: null; tokenize?: null; probeDevices?: null; reset?: null; measure?: null; convert?: null; checkGrammar?: null }|{ kind?: "loadStage"; loadStage: ringagent.runner.LoadStage.$Shape; loadVocabulary?: null; tokenize?: null; probeDevices?: null; reset?: null; measure?: null; convert?: null; checkGrammar?: null }|{ kind?: "loadVocabulary"; loadStage?: null; loadVocabulary: ringagent.runner.LoadVocabulary.$Shape; tokenize?: null; probeDevices?: null; reset?: null; measure?: null; convert?: null; checkGrammar?: null }|{ kind?: "tokenize"; loadStage?: null; loadVocabulary?: null; tokenize: ringagent.runner.Tokenize.$Shape; probeDevices?: null; reset?: null; measure?: null; convert?: null; checkGrammar?: null }|{ kind?: "probeDevices"; loadStage?: null; loadVocabulary?: null; tokenize?: null; probeDevices: ringagent.runner.ProbeDevices.$Shape; reset?: null; measure?: null; convert?: null; checkGrammar?: null }|{ kind?: "reset"; loadStage?: null; loadVocabulary?: null; tokenize?: null; probeDevices?: null; reset: ringagent.runner.Reset.$Shape; measure?: null; convert?: null; checkGrammar?: null }|{ kind?: "measure"; loadStage?: null; loadVocabulary?: null; tokenize?: null; probeDevices?: null; reset?: null; measure: ringagent.runner.Measure.$Shape; convert?: null; checkGrammar?: null }|{ kind?: "convert"; loadStage?: null; loadVocabulary?: null; tokenize?: null; probeDevices?: null; reset?: null; measure?: null; convert: ringagent.runner.Convert.$Shape; checkGrammar?: null }|{ kind?: "checkGrammar"; loadStage?: null; loadVocabulary?: null; tokenize?: null; probeDevices?: null; reset?: null; measure?: null; convert?: null; checkGrammar: ringagent.runner.CheckGrammar.$Shape })
             );
         }
 
@@ -4625,6 +4914,12 @@ export namespace ringagent {
             /** Vocabulary addsBos. */
             addsBos: boolean;
 
+            /** Vocabulary controlTokens. */
+            controlTokens: number[];
+
+            /** Vocabulary controlTexts. */
+            controlTexts: string[];
+
             /**
              * Encodes the specified Vocabulary message. Does not implicitly {@link ringagent.runner.Vocabulary.verify|verify} messages.
              * @param message Vocabulary message or plain object to encode
@@ -4666,6 +4961,12 @@ export namespace ringagent {
 
                 /** Vocabulary addsBos */
                 addsBos?: (boolean|null);
+
+                /** Vocabulary controlTokens */
+                controlTokens?: (number[]|null);
+
+                /** Vocabulary controlTexts */
+                controlTexts?: (string[]|null);
 
                 /** Unknown fields preserved while decoding when enabled */
                 $unknowns?: Uint8Array[];
@@ -5192,8 +5493,11 @@ export namespace ringagent {
             /** FromRunner converted. */
             converted?: (ringagent.runner.Converted.$Properties|null);
 
+            /** FromRunner grammarChecked. */
+            grammarChecked?: (number|null);
+
             /** FromRunner kind. */
-            kind?: ("loaded"|"vocabulary"|"tokenized"|"devices"|"resident"|"failed"|"wasReset"|"measured"|"converted");
+            kind?: ("loaded"|"vocabulary"|"tokenized"|"devices"|"resident"|"failed"|"wasReset"|"measured"|"converted"|"grammarChecked");
 
             /**
              * Encodes the specified FromRunner message. Does not implicitly {@link ringagent.runner.FromRunner.verify|verify} messages.
@@ -5246,8 +5550,11 @@ export namespace ringagent {
                 /** FromRunner converted */
                 converted?: (ringagent.runner.Converted.$Properties|null);
 
+                /** FromRunner grammarChecked */
+                grammarChecked?: (number|null);
+
                 /** FromRunner kind */
-                kind?: ("loaded"|"vocabulary"|"tokenized"|"devices"|"resident"|"failed"|"wasReset"|"measured"|"converted");
+                kind?: ("loaded"|"vocabulary"|"tokenized"|"devices"|"resident"|"failed"|"wasReset"|"measured"|"converted"|"grammarChecked");
 
                 /** Unknown fields preserved while decoding when enabled */
                 $unknowns?: Uint8Array[];
@@ -5264,9 +5571,10 @@ export namespace ringagent {
               wasReset?: boolean|null;
               measured?: ringagent.runner.Measured.$Shape|null;
               converted?: ringagent.runner.Converted.$Shape|null;
+              grammarChecked?: number|null;
               $unknowns?: Uint8Array[];
             } & (
-              ({ kind?: undefined; loaded?: null; vocabulary?: null; tokenized?: null; devices?: null; resident?: null; failed?: null; wasReset?: null; measured?: null; converted?: null }|{ kind?: "loaded"; loaded: ringagent.runner.Loaded.$Shape; vocabulary?: null; tokenized?: null; devices?: null; resident?: null; failed?: null; wasReset?: null; measured?: null; converted?: null }|{ kind?: "vocabulary"; loaded?: null; vocabulary: ringagent.runner.Vocabulary.$Shape; tokenized?: null; devices?: null; resident?: null; failed?: null; wasReset?: null; measured?: null; converted?: null }|{ kind?: "tokenized"; loaded?: null; vocabulary?: null; tokenized: ringagent.runner.Tokenized.$Shape; devices?: null; resident?: null; failed?: null; wasReset?: null; measured?: null; converted?: null }|{ kind?: "devices"; loaded?: null; vocabulary?: null; tokenized?: null; devices: ringagent.runner.Devices.$Shape; resident?: null; failed?: null; wasReset?: null; measured?: null; converted?: null }|{ kind?: "resident"; loaded?: null; vocabulary?: null; tokenized?: null; devices?: null; resident: ringagent.runner.Resident.$Shape; failed?: null; wasReset?: null; measured?: null; converted?: null }|{ kind?: "failed"; loaded?: null; vocabulary?: null; tokenized?: null; devices?: null; resident?: null; failed: ringagent.runner.Failed.$Shape; wasReset?: null; measured?: null; converted?: null }|{ kind?: "wasReset"; loaded?: null; vocabulary?: null; tokenized?: null; devices?: null; resident?: null; failed?: null; wasReset: boolean; measured?: null; converted?: null }|{ kind?: "measured"; loaded?: null; vocabulary?: null; tokenized?: null; devices?: null; resident?: null; failed?: null; wasReset?: null; measured: ringagent.runner.Measured.$Shape; converted?: null }|{ kind?: "converted"; loaded?: null; vocabulary?: null; tokenized?: null; devices?: null; resident?: null; failed?: null; wasReset?: null; measured?: null; converted: ringagent.runner.Converted.$Shape })
+              ({ kind?: undefined; loaded?: null; vocabulary?: null; tokenized?: null; devices?: null; resident?: null; failed?: null; wasReset?: null; measured?: null; converted?: null; grammarChecked?: null }|{ kind?: "loaded"; loaded: ringagent.runner.Loaded.$Shape; vocabulary?: null; tokenized?: null; devices?: null; resident?: null; failed?: null; wasReset?: null; measured?: null; converted?: null; grammarChecked?: null }|{ kind?: "vocabulary"; loaded?: null; vocabulary: ringagent.runner.Vocabulary.$Shape; tokenized?: null; devices?: null; resident?: null; failed?: null; wasReset?: null; measured?: null; converted?: null; grammarChecked?: null }|{ kind?: "tokenized"; loaded?: null; vocabulary?: null; tokenized: ringagent.runner.Tokenized.$Shape; devices?: null; resident?: null; failed?: null; wasReset?: null; measured?: null; converted?: null; grammarChecked?: null }|{ kind?: "devices"; loaded?: null; vocabulary?: null; tokenized?: null; devices: ringagent.runner.Devices.$Shape; resident?: null; failed?: null; wasReset?: null; measured?: null; converted?: null; grammarChecked?: null }|{ kind?: "resident"; loaded?: null; vocabulary?: null; tokenized?: null; devices?: null; resident: ringagent.runner.Resident.$Shape; failed?: null; wasReset?: null; measured?: null; converted?: null; grammarChecked?: null }|{ kind?: "failed"; loaded?: null; vocabulary?: null; tokenized?: null; devices?: null; resident?: null; failed: ringagent.runner.Failed.$Shape; wasReset?: null; measured?: null; converted?: null; grammarChecked?: null }|{ kind?: "wasReset"; loaded?: null; vocabulary?: null; tokenized?: null; devices?: null; resident?: null; failed?: null; wasReset: boolean; measured?: null; converted?: null; grammarChecked?: null }|{ kind?: "measured"; loaded?: null; vocabulary?: null; tokenized?: null; devices?: null; resident?: null; failed?: null; wasReset?: null; measured: ringagent.runner.Measured.$Shape; converted?: null; grammarChecked?: null }|{ kind?: "converted"; loaded?: null; vocabulary?: null; tokenized?: null; devices?: null; resident?: null; failed?: null; wasReset?: null; measured?: null; converted: ringagent.runner.Converted.$Shape; grammarChecked?: null }|{ kind?: "grammarChecked"; loaded?: null; vocabulary?: null; tokenized?: null; devices?: null; resident?: null; failed?: null; wasReset?: null; measured?: null; converted?: null; grammarChecked: number })
             );
         }
     }

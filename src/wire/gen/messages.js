@@ -271,6 +271,16 @@ export const ringagent = $root.ringagent = (() => {
             Sampling.prototype.presencePenalty = 0;
             Sampling.prototype.ignoreEos = false;
             Sampling.prototype.logitBias = $util.emptyArray;
+            Sampling.prototype.grammar = null;
+            Sampling.prototype.probabilities = null;
+
+            let $oneOfFields;
+
+            // Virtual OneOf for proto3 optional field
+            $Object.defineProperty(Sampling.prototype, "_probabilities", {
+                get: $util.oneOfGetter($oneOfFields = ["probabilities"]),
+                set: $util.oneOfSetter($oneOfFields)
+            });
 
             Sampling.encode = function (message, writer, _depth) {
                 if (!writer)
@@ -300,6 +310,10 @@ export const ringagent = $root.ringagent = (() => {
                 if (message.logitBias != null && message.logitBias.length)
                     for (let i = 0; i < message.logitBias.length; ++i)
                         $root.ringagent.activation.LogitBias.encode(message.logitBias[i], writer.uint32(82).fork(), _depth + 1).ldelim();
+                if (message.grammar != null && $Object.hasOwnProperty.call(message, "grammar"))
+                    $root.ringagent.activation.Grammar.encode(message.grammar, writer.uint32(90).fork(), _depth + 1).ldelim();
+                if (message.probabilities != null && $Object.hasOwnProperty.call(message, "probabilities"))
+                    writer.uint32(96).uint32(message.probabilities);
                 if (message.$unknowns != null && $Object.hasOwnProperty.call(message, "$unknowns"))
                     for (let i = 0; i < message.$unknowns.length; ++i)
                         writer.raw(message.$unknowns[i]);
@@ -422,6 +436,19 @@ export const ringagent = $root.ringagent = (() => {
                             message.logitBias.push($root.ringagent.activation.LogitBias.decode(reader, reader.size(), $undefined, _depth + 1));
                             continue;
                         }
+                    case 11: {
+                            if (wireType !== 2)
+                                break;
+                            message.grammar = $root.ringagent.activation.Grammar.decode(reader, reader.size(), $undefined, _depth + 1, message.grammar);
+                            continue;
+                        }
+                    case 12: {
+                            if (wireType !== 0)
+                                break;
+                            message.probabilities = reader.uint32();
+                            message._probabilities = "probabilities";
+                            continue;
+                        }
                     }
                     reader.skipType(wireType, _depth, tag);
                     if (!reader.discardUnknown) {
@@ -440,6 +467,290 @@ export const ringagent = $root.ringagent = (() => {
             };
 
             return Sampling;
+        })();
+
+        activation.Grammar = (function() {
+
+            const Grammar = function (properties) {
+                this.after = [];
+                if (properties)
+                    for (let keys = $Object.keys(properties), i = 0; i < keys.length; ++i)
+                        if (properties[keys[i]] != null && keys[i] !== "__proto__")
+                            this[keys[i]] = properties[keys[i]];
+            };
+
+            Grammar.prototype.text = "";
+            Grammar.prototype.after = $util.emptyArray;
+
+            Grammar.encode = function (message, writer, _depth) {
+                if (!writer)
+                    writer = $Writer.create();
+                if (_depth === $undefined)
+                    _depth = 0;
+                if (_depth > $util.recursionLimit)
+                    throw $Error("max depth exceeded");
+                if (message.text != null && $Object.hasOwnProperty.call(message, "text") && message.text !== "")
+                    writer.uint32(10).string(message.text);
+                if (message.after != null && message.after.length)
+                    for (let i = 0; i < message.after.length; ++i)
+                        writer.uint32(18).string(message.after[i]);
+                if (message.$unknowns != null && $Object.hasOwnProperty.call(message, "$unknowns"))
+                    for (let i = 0; i < message.$unknowns.length; ++i)
+                        writer.raw(message.$unknowns[i]);
+                return writer;
+            };
+
+            Grammar.decode = function (reader, length, _end, _depth, _target) {
+                if (!(reader instanceof $Reader))
+                    reader = $Reader.create(reader);
+                if (_depth === $undefined)
+                    _depth = 0;
+                if (_depth > $Reader.recursionLimit)
+                    throw $Error("max depth exceeded");
+                let end, message, value;
+                if (length === $undefined)
+                    end = reader.len;
+                else {
+                    end = reader.pos + length;
+                    if (end > reader.len)
+                        throw $RangeError("index out of range");
+                    length = reader.len;
+                    reader.len = end;
+                }
+                message = _target || new $root.ringagent.activation.Grammar();
+                while (reader.pos < end) {
+                    let start = reader.pos;
+                    let tag = reader.tag();
+                    if (tag === _end) {
+                        _end = $undefined;
+                        break;
+                    }
+                    let wireType = tag & 7;
+                    switch (tag >>>= 3) {
+                    case 1: {
+                            if (wireType !== 2)
+                                break;
+                            if ((value = reader.stringVerify()).length)
+                                message.text = value;
+                            else
+                                delete message.text;
+                            continue;
+                        }
+                    case 2: {
+                            if (wireType !== 2)
+                                break;
+                            if (!(message.after && message.after.length))
+                                message.after = [];
+                            message.after.push(reader.stringVerify());
+                            continue;
+                        }
+                    }
+                    reader.skipType(wireType, _depth, tag);
+                    if (!reader.discardUnknown) {
+                        $util.makeProp(message, "$unknowns", false);
+                        (message.$unknowns || (message.$unknowns = [])).push(reader.raw(start, reader.pos));
+                    }
+                }
+                if (length !== $undefined) {
+                    if (reader.pos !== end)
+                        throw $RangeError("index out of range");
+                    reader.len = length;
+                }
+                if (_end !== $undefined)
+                    throw $Error("missing end group");
+                return message;
+            };
+
+            return Grammar;
+        })();
+
+        activation.Probability = (function() {
+
+            const Probability = function (properties) {
+                this.alternatives = [];
+                if (properties)
+                    for (let keys = $Object.keys(properties), i = 0; i < keys.length; ++i)
+                        if (properties[keys[i]] != null && keys[i] !== "__proto__")
+                            this[keys[i]] = properties[keys[i]];
+            };
+
+            Probability.prototype.logprob = 0;
+            Probability.prototype.alternatives = $util.emptyArray;
+
+            Probability.encode = function (message, writer, _depth) {
+                if (!writer)
+                    writer = $Writer.create();
+                if (_depth === $undefined)
+                    _depth = 0;
+                if (_depth > $util.recursionLimit)
+                    throw $Error("max depth exceeded");
+                if (message.logprob != null && $Object.hasOwnProperty.call(message, "logprob") && !$Object.is(message.logprob, 0))
+                    writer.uint32(13).float(message.logprob);
+                if (message.alternatives != null && message.alternatives.length)
+                    for (let i = 0; i < message.alternatives.length; ++i)
+                        $root.ringagent.activation.Alternative.encode(message.alternatives[i], writer.uint32(18).fork(), _depth + 1).ldelim();
+                if (message.$unknowns != null && $Object.hasOwnProperty.call(message, "$unknowns"))
+                    for (let i = 0; i < message.$unknowns.length; ++i)
+                        writer.raw(message.$unknowns[i]);
+                return writer;
+            };
+
+            Probability.decode = function (reader, length, _end, _depth, _target) {
+                if (!(reader instanceof $Reader))
+                    reader = $Reader.create(reader);
+                if (_depth === $undefined)
+                    _depth = 0;
+                if (_depth > $Reader.recursionLimit)
+                    throw $Error("max depth exceeded");
+                let end, message, value;
+                if (length === $undefined)
+                    end = reader.len;
+                else {
+                    end = reader.pos + length;
+                    if (end > reader.len)
+                        throw $RangeError("index out of range");
+                    length = reader.len;
+                    reader.len = end;
+                }
+                message = _target || new $root.ringagent.activation.Probability();
+                while (reader.pos < end) {
+                    let start = reader.pos;
+                    let tag = reader.tag();
+                    if (tag === _end) {
+                        _end = $undefined;
+                        break;
+                    }
+                    let wireType = tag & 7;
+                    switch (tag >>>= 3) {
+                    case 1: {
+                            if (wireType !== 5)
+                                break;
+                            if (!$Object.is(value = reader.float(), 0))
+                                message.logprob = value;
+                            else
+                                delete message.logprob;
+                            continue;
+                        }
+                    case 2: {
+                            if (wireType !== 2)
+                                break;
+                            if (!(message.alternatives && message.alternatives.length))
+                                message.alternatives = [];
+                            message.alternatives.push($root.ringagent.activation.Alternative.decode(reader, reader.size(), $undefined, _depth + 1));
+                            continue;
+                        }
+                    }
+                    reader.skipType(wireType, _depth, tag);
+                    if (!reader.discardUnknown) {
+                        $util.makeProp(message, "$unknowns", false);
+                        (message.$unknowns || (message.$unknowns = [])).push(reader.raw(start, reader.pos));
+                    }
+                }
+                if (length !== $undefined) {
+                    if (reader.pos !== end)
+                        throw $RangeError("index out of range");
+                    reader.len = length;
+                }
+                if (_end !== $undefined)
+                    throw $Error("missing end group");
+                return message;
+            };
+
+            return Probability;
+        })();
+
+        activation.Alternative = (function() {
+
+            const Alternative = function (properties) {
+                if (properties)
+                    for (let keys = $Object.keys(properties), i = 0; i < keys.length; ++i)
+                        if (properties[keys[i]] != null && keys[i] !== "__proto__")
+                            this[keys[i]] = properties[keys[i]];
+            };
+
+            Alternative.prototype.token = 0;
+            Alternative.prototype.logprob = 0;
+
+            Alternative.encode = function (message, writer, _depth) {
+                if (!writer)
+                    writer = $Writer.create();
+                if (_depth === $undefined)
+                    _depth = 0;
+                if (_depth > $util.recursionLimit)
+                    throw $Error("max depth exceeded");
+                if (message.token != null && $Object.hasOwnProperty.call(message, "token") && message.token !== 0)
+                    writer.uint32(8).uint32(message.token);
+                if (message.logprob != null && $Object.hasOwnProperty.call(message, "logprob") && !$Object.is(message.logprob, 0))
+                    writer.uint32(21).float(message.logprob);
+                if (message.$unknowns != null && $Object.hasOwnProperty.call(message, "$unknowns"))
+                    for (let i = 0; i < message.$unknowns.length; ++i)
+                        writer.raw(message.$unknowns[i]);
+                return writer;
+            };
+
+            Alternative.decode = function (reader, length, _end, _depth, _target) {
+                if (!(reader instanceof $Reader))
+                    reader = $Reader.create(reader);
+                if (_depth === $undefined)
+                    _depth = 0;
+                if (_depth > $Reader.recursionLimit)
+                    throw $Error("max depth exceeded");
+                let end, message, value;
+                if (length === $undefined)
+                    end = reader.len;
+                else {
+                    end = reader.pos + length;
+                    if (end > reader.len)
+                        throw $RangeError("index out of range");
+                    length = reader.len;
+                    reader.len = end;
+                }
+                message = _target || new $root.ringagent.activation.Alternative();
+                while (reader.pos < end) {
+                    let start = reader.pos;
+                    let tag = reader.tag();
+                    if (tag === _end) {
+                        _end = $undefined;
+                        break;
+                    }
+                    let wireType = tag & 7;
+                    switch (tag >>>= 3) {
+                    case 1: {
+                            if (wireType !== 0)
+                                break;
+                            if (value = reader.uint32())
+                                message.token = value;
+                            else
+                                delete message.token;
+                            continue;
+                        }
+                    case 2: {
+                            if (wireType !== 5)
+                                break;
+                            if (!$Object.is(value = reader.float(), 0))
+                                message.logprob = value;
+                            else
+                                delete message.logprob;
+                            continue;
+                        }
+                    }
+                    reader.skipType(wireType, _depth, tag);
+                    if (!reader.discardUnknown) {
+                        $util.makeProp(message, "$unknowns", false);
+                        (message.$unknowns || (message.$unknowns = [])).push(reader.raw(start, reader.pos));
+                    }
+                }
+                if (length !== $undefined) {
+                    if (reader.pos !== end)
+                        throw $RangeError("index out of range");
+                    reader.len = length;
+                }
+                if (_end !== $undefined)
+                    throw $Error("missing end group");
+                return message;
+            };
+
+            return Alternative;
         })();
 
         activation.Open = (function() {
@@ -913,6 +1224,7 @@ export const ringagent = $root.ringagent = (() => {
             Sampled.prototype.position = 0;
             Sampled.prototype.token = 0;
             Sampled.prototype.endOfGeneration = false;
+            Sampled.prototype.probability = null;
 
             Sampled.encode = function (message, writer, _depth) {
                 if (!writer)
@@ -931,6 +1243,8 @@ export const ringagent = $root.ringagent = (() => {
                     writer.uint32(32).uint32(message.token);
                 if (message.endOfGeneration != null && $Object.hasOwnProperty.call(message, "endOfGeneration") && message.endOfGeneration !== false)
                     writer.uint32(40).bool(message.endOfGeneration);
+                if (message.probability != null && $Object.hasOwnProperty.call(message, "probability"))
+                    $root.ringagent.activation.Probability.encode(message.probability, writer.uint32(50).fork(), _depth + 1).ldelim();
                 if (message.$unknowns != null && $Object.hasOwnProperty.call(message, "$unknowns"))
                     for (let i = 0; i < message.$unknowns.length; ++i)
                         writer.raw(message.$unknowns[i]);
@@ -1007,6 +1321,12 @@ export const ringagent = $root.ringagent = (() => {
                                 message.endOfGeneration = value;
                             else
                                 delete message.endOfGeneration;
+                            continue;
+                        }
+                    case 6: {
+                            if (wireType !== 2)
+                                break;
+                            message.probability = $root.ringagent.activation.Probability.decode(reader, reader.size(), $undefined, _depth + 1, message.probability);
                             continue;
                         }
                     }
@@ -3446,6 +3766,7 @@ export const ringagent = $root.ringagent = (() => {
             Generate.prototype.emittedTokens = $util.emptyArray;
             Generate.prototype.sampling = null;
             Generate.prototype.maxTokens = 0;
+            Generate.prototype.client = "";
 
             Generate.encode = function (message, writer, _depth) {
                 if (!writer)
@@ -3466,6 +3787,8 @@ export const ringagent = $root.ringagent = (() => {
                     $root.ringagent.activation.Sampling.encode(message.sampling, writer.uint32(42).fork(), _depth + 1).ldelim();
                 if (message.maxTokens != null && $Object.hasOwnProperty.call(message, "maxTokens") && message.maxTokens !== 0)
                     writer.uint32(48).uint32(message.maxTokens);
+                if (message.client != null && $Object.hasOwnProperty.call(message, "client") && message.client !== "")
+                    writer.uint32(58).string(message.client);
                 if (message.$unknowns != null && $Object.hasOwnProperty.call(message, "$unknowns"))
                     for (let i = 0; i < message.$unknowns.length; ++i)
                         writer.raw(message.$unknowns[i]);
@@ -3558,6 +3881,15 @@ export const ringagent = $root.ringagent = (() => {
                                 message.maxTokens = value;
                             else
                                 delete message.maxTokens;
+                            continue;
+                        }
+                    case 7: {
+                            if (wireType !== 2)
+                                break;
+                            if ((value = reader.stringVerify()).length)
+                                message.client = value;
+                            else
+                                delete message.client;
                             continue;
                         }
                     }
@@ -3676,6 +4008,7 @@ export const ringagent = $root.ringagent = (() => {
             Token.prototype.index = 0;
             Token.prototype.token = 0;
             Token.prototype.endOfGeneration = false;
+            Token.prototype.probability = null;
 
             Token.encode = function (message, writer, _depth) {
                 if (!writer)
@@ -3694,6 +4027,8 @@ export const ringagent = $root.ringagent = (() => {
                     writer.uint32(32).uint32(message.token);
                 if (message.endOfGeneration != null && $Object.hasOwnProperty.call(message, "endOfGeneration") && message.endOfGeneration !== false)
                     writer.uint32(40).bool(message.endOfGeneration);
+                if (message.probability != null && $Object.hasOwnProperty.call(message, "probability"))
+                    $root.ringagent.activation.Probability.encode(message.probability, writer.uint32(50).fork(), _depth + 1).ldelim();
                 if (message.$unknowns != null && $Object.hasOwnProperty.call(message, "$unknowns"))
                     for (let i = 0; i < message.$unknowns.length; ++i)
                         writer.raw(message.$unknowns[i]);
@@ -3770,6 +4105,12 @@ export const ringagent = $root.ringagent = (() => {
                                 message.endOfGeneration = value;
                             else
                                 delete message.endOfGeneration;
+                            continue;
+                        }
+                    case 6: {
+                            if (wireType !== 2)
+                                break;
+                            message.probability = $root.ringagent.activation.Probability.decode(reader, reader.size(), $undefined, _depth + 1, message.probability);
                             continue;
                         }
                     }
@@ -6594,6 +6935,100 @@ export const ringagent = $root.ringagent = (() => {
             return Tokenize;
         })();
 
+        runner.CheckGrammar = (function() {
+
+            const CheckGrammar = function (properties) {
+                if (properties)
+                    for (let keys = $Object.keys(properties), i = 0; i < keys.length; ++i)
+                        if (properties[keys[i]] != null && keys[i] !== "__proto__")
+                            this[keys[i]] = properties[keys[i]];
+            };
+
+            CheckGrammar.prototype.call = 0;
+            CheckGrammar.prototype.text = "";
+
+            CheckGrammar.encode = function (message, writer, _depth) {
+                if (!writer)
+                    writer = $Writer.create();
+                if (_depth === $undefined)
+                    _depth = 0;
+                if (_depth > $util.recursionLimit)
+                    throw $Error("max depth exceeded");
+                if (message.call != null && $Object.hasOwnProperty.call(message, "call") && message.call !== 0)
+                    writer.uint32(8).uint32(message.call);
+                if (message.text != null && $Object.hasOwnProperty.call(message, "text") && message.text !== "")
+                    writer.uint32(18).string(message.text);
+                if (message.$unknowns != null && $Object.hasOwnProperty.call(message, "$unknowns"))
+                    for (let i = 0; i < message.$unknowns.length; ++i)
+                        writer.raw(message.$unknowns[i]);
+                return writer;
+            };
+
+            CheckGrammar.decode = function (reader, length, _end, _depth, _target) {
+                if (!(reader instanceof $Reader))
+                    reader = $Reader.create(reader);
+                if (_depth === $undefined)
+                    _depth = 0;
+                if (_depth > $Reader.recursionLimit)
+                    throw $Error("max depth exceeded");
+                let end, message, value;
+                if (length === $undefined)
+                    end = reader.len;
+                else {
+                    end = reader.pos + length;
+                    if (end > reader.len)
+                        throw $RangeError("index out of range");
+                    length = reader.len;
+                    reader.len = end;
+                }
+                message = _target || new $root.ringagent.runner.CheckGrammar();
+                while (reader.pos < end) {
+                    let start = reader.pos;
+                    let tag = reader.tag();
+                    if (tag === _end) {
+                        _end = $undefined;
+                        break;
+                    }
+                    let wireType = tag & 7;
+                    switch (tag >>>= 3) {
+                    case 1: {
+                            if (wireType !== 0)
+                                break;
+                            if (value = reader.uint32())
+                                message.call = value;
+                            else
+                                delete message.call;
+                            continue;
+                        }
+                    case 2: {
+                            if (wireType !== 2)
+                                break;
+                            if ((value = reader.stringVerify()).length)
+                                message.text = value;
+                            else
+                                delete message.text;
+                            continue;
+                        }
+                    }
+                    reader.skipType(wireType, _depth, tag);
+                    if (!reader.discardUnknown) {
+                        $util.makeProp(message, "$unknowns", false);
+                        (message.$unknowns || (message.$unknowns = [])).push(reader.raw(start, reader.pos));
+                    }
+                }
+                if (length !== $undefined) {
+                    if (reader.pos !== end)
+                        throw $RangeError("index out of range");
+                    reader.len = length;
+                }
+                if (_end !== $undefined)
+                    throw $Error("missing end group");
+                return message;
+            };
+
+            return CheckGrammar;
+        })();
+
         runner.ProbeDevices = (function() {
 
             const ProbeDevices = function (properties) {
@@ -6970,11 +7405,12 @@ export const ringagent = $root.ringagent = (() => {
             ToRunner.prototype.reset = null;
             ToRunner.prototype.measure = null;
             ToRunner.prototype.convert = null;
+            ToRunner.prototype.checkGrammar = null;
 
             let $oneOfFields;
 
             $Object.defineProperty(ToRunner.prototype, "kind", {
-                get: $util.oneOfGetter($oneOfFields = ["loadStage", "loadVocabulary", "tokenize", "probeDevices", "reset", "measure", "convert"]),
+                get: $util.oneOfGetter($oneOfFields = ["loadStage", "loadVocabulary", "tokenize", "probeDevices", "reset", "measure", "convert", "checkGrammar"]),
                 set: $util.oneOfSetter($oneOfFields)
             });
 
@@ -6999,6 +7435,8 @@ export const ringagent = $root.ringagent = (() => {
                     $root.ringagent.runner.Measure.encode(message.measure, writer.uint32(50).fork(), _depth + 1).ldelim();
                 if (message.convert != null && $Object.hasOwnProperty.call(message, "convert"))
                     $root.ringagent.runner.Convert.encode(message.convert, writer.uint32(58).fork(), _depth + 1).ldelim();
+                if (message.checkGrammar != null && $Object.hasOwnProperty.call(message, "checkGrammar"))
+                    $root.ringagent.runner.CheckGrammar.encode(message.checkGrammar, writer.uint32(66).fork(), _depth + 1).ldelim();
                 if (message.$unknowns != null && $Object.hasOwnProperty.call(message, "$unknowns"))
                     for (let i = 0; i < message.$unknowns.length; ++i)
                         writer.raw(message.$unknowns[i]);
@@ -7079,6 +7517,13 @@ export const ringagent = $root.ringagent = (() => {
                                 break;
                             message.convert = $root.ringagent.runner.Convert.decode(reader, reader.size(), $undefined, _depth + 1, message.convert);
                             message.kind = "convert";
+                            continue;
+                        }
+                    case 8: {
+                            if (wireType !== 2)
+                                break;
+                            message.checkGrammar = $root.ringagent.runner.CheckGrammar.decode(reader, reader.size(), $undefined, _depth + 1, message.checkGrammar);
+                            message.kind = "checkGrammar";
                             continue;
                         }
                     }
@@ -7236,6 +7681,8 @@ export const ringagent = $root.ringagent = (() => {
             const Vocabulary = function (properties) {
                 this.lengths = [];
                 this.endOfGeneration = [];
+                this.controlTokens = [];
+                this.controlTexts = [];
                 if (properties)
                     for (let keys = $Object.keys(properties), i = 0; i < keys.length; ++i)
                         if (properties[keys[i]] != null && keys[i] !== "__proto__")
@@ -7248,6 +7695,8 @@ export const ringagent = $root.ringagent = (() => {
             Vocabulary.prototype.bos = 0;
             Vocabulary.prototype.eos = 0;
             Vocabulary.prototype.addsBos = false;
+            Vocabulary.prototype.controlTokens = $util.emptyArray;
+            Vocabulary.prototype.controlTexts = $util.emptyArray;
 
             Vocabulary.encode = function (message, writer, _depth) {
                 if (!writer)
@@ -7268,6 +7717,11 @@ export const ringagent = $root.ringagent = (() => {
                     writer.uint32(40).sint32(message.eos);
                 if (message.addsBos != null && $Object.hasOwnProperty.call(message, "addsBos") && message.addsBos !== false)
                     writer.uint32(48).bool(message.addsBos);
+                if (message.controlTokens != null && message.controlTokens.length)
+                    writer.uint32(58).uint32s(message.controlTokens);
+                if (message.controlTexts != null && message.controlTexts.length)
+                    for (let i = 0; i < message.controlTexts.length; ++i)
+                        writer.uint32(66).string(message.controlTexts[i]);
                 if (message.$unknowns != null && $Object.hasOwnProperty.call(message, "$unknowns"))
                     for (let i = 0; i < message.$unknowns.length; ++i)
                         writer.raw(message.$unknowns[i]);
@@ -7363,6 +7817,28 @@ export const ringagent = $root.ringagent = (() => {
                                 message.addsBos = value;
                             else
                                 delete message.addsBos;
+                            continue;
+                        }
+                    case 7: {
+                            if (wireType === 2) {
+                                if (!(message.controlTokens && message.controlTokens.length))
+                                    message.controlTokens = [];
+                                reader.uint32s(message.controlTokens);
+                                continue;
+                            }
+                            if (wireType !== 0)
+                                break;
+                            if (!(message.controlTokens && message.controlTokens.length))
+                                message.controlTokens = [];
+                            message.controlTokens.push(reader.uint32());
+                            continue;
+                        }
+                    case 8: {
+                            if (wireType !== 2)
+                                break;
+                            if (!(message.controlTexts && message.controlTexts.length))
+                                message.controlTexts = [];
+                            message.controlTexts.push(reader.stringVerify());
                             continue;
                         }
                     }
@@ -8128,11 +8604,12 @@ export const ringagent = $root.ringagent = (() => {
             FromRunner.prototype.wasReset = null;
             FromRunner.prototype.measured = null;
             FromRunner.prototype.converted = null;
+            FromRunner.prototype.grammarChecked = null;
 
             let $oneOfFields;
 
             $Object.defineProperty(FromRunner.prototype, "kind", {
-                get: $util.oneOfGetter($oneOfFields = ["loaded", "vocabulary", "tokenized", "devices", "resident", "failed", "wasReset", "measured", "converted"]),
+                get: $util.oneOfGetter($oneOfFields = ["loaded", "vocabulary", "tokenized", "devices", "resident", "failed", "wasReset", "measured", "converted", "grammarChecked"]),
                 set: $util.oneOfSetter($oneOfFields)
             });
 
@@ -8161,6 +8638,8 @@ export const ringagent = $root.ringagent = (() => {
                     $root.ringagent.runner.Measured.encode(message.measured, writer.uint32(66).fork(), _depth + 1).ldelim();
                 if (message.converted != null && $Object.hasOwnProperty.call(message, "converted"))
                     $root.ringagent.runner.Converted.encode(message.converted, writer.uint32(74).fork(), _depth + 1).ldelim();
+                if (message.grammarChecked != null && $Object.hasOwnProperty.call(message, "grammarChecked"))
+                    writer.uint32(80).uint32(message.grammarChecked);
                 if (message.$unknowns != null && $Object.hasOwnProperty.call(message, "$unknowns"))
                     for (let i = 0; i < message.$unknowns.length; ++i)
                         writer.raw(message.$unknowns[i]);
@@ -8255,6 +8734,13 @@ export const ringagent = $root.ringagent = (() => {
                                 break;
                             message.converted = $root.ringagent.runner.Converted.decode(reader, reader.size(), $undefined, _depth + 1, message.converted);
                             message.kind = "converted";
+                            continue;
+                        }
+                    case 10: {
+                            if (wireType !== 0)
+                                break;
+                            message.grammarChecked = reader.uint32();
+                            message.kind = "grammarChecked";
                             continue;
                         }
                     }
