@@ -4,23 +4,24 @@
  */
 import { ClusterNode } from '../core/cluster.js';
 import type { ClusterInput, ClusterOutput } from '../core/cluster.js';
-import { errorCodeOf, errorMessageOf, RingError } from '../core/errors.js';
-import type { ErrorCode } from '../core/errors.js';
-import type { ClusterMessage, ControlMessage } from '../core/messages.js';
+import { errorMessageOf, RingError } from '../core/errors.js';
+import type { ControlMessage } from '../core/messages.js';
 import { placeModel } from '../core/placement.js';
-import type { Capabilities, HeldModel, Instance, InstanceRequest, NodeId, Plan } from '../core/types.js';
+import type { Capabilities, NodeId, Plan } from '../core/types.js';
 import type { Clock, FrameLink, Log, Machine, ModelLibrary, ModelUpkeep, Network, PeerEvents, RemoteWeights, RingEdge, RunnerLauncher } from '../ports.js';
 import { DeviceWatch } from './device-watch.js';
 import { createRemoteWeights } from './holders.js';
-import { heldModels, resolveModel, shardsInPlans } from './known-models.js';
+import { shardsInPlans } from './known-models.js';
 import { steadyLinks } from './link-record.js';
+import { Models } from './models.js';
 import { RequestRouter } from './request-router.js';
 import { RunnerPool } from './runner-pool.js';
 import type { AgentService, ClusterEventKind, ClusterStatus, ClusterUpdate, CompletionEvent, CompletionTask, InstanceView, ModelView, PlanRequest, Prompt } from './service.js';
 import { StageWorker } from './stage-worker.js';
-import { clusterStatus, instanceView } from './status-view.js';
+import { clusterStatus } from './status-view.js';
+import type { ViewSources } from './status-view.js';
 import { Updates } from './updates.js';
-import { orAborted, Vocabularies } from './vocabularies.js';
+import { Vocabularies } from './vocabularies.js';
 
 /** How often the core is told the time. */
 const TICK_MS = 100;
@@ -28,22 +29,13 @@ const TICK_MS = 100;
 const CAPABILITIES_INTERVAL_MS = 5_000;
 /** A change of free memory below this part of the whole is not worth telling everyone. */
 const MEMORY_CHANGE_PART = 0.05;
-/** The coordinator answers a load or unload at once or not at all. */
-const CALL_DEADLINE_MS = 15_000;
-/** A request may come before the coordinator is known. */
-const COORDINATOR_DEADLINE_MS = 15_000;
 /** How long `stop` waits for running answers. */
 const DRAIN_DEADLINE_MS = 30_000;
-/** How often a model given at start is asked for again while no node holds it. */
-const SERVE_RETRY_MS = 2_000;
 /** Nodes that one introduction names, and addresses of each. */
 const MAX_INTRODUCED = 256;
 const MAX_INTRODUCED_ADDRESSES = 24;
 /** Time for the last messages to leave. */
 const LEAVE_MS = 100;
-
-/** What time may mend before the coordinator has the request; from then on it tries again by itself. */
-const SERVE_AGAIN: ReadonlySet<ErrorCode> = new Set(['unknown_model', 'not_ready', 'timeout', 'peer_unreachable', 'peer_lost', 'source_failed']);
 
 export interface AgentSettings {
   readonly clusterName: string;
@@ -71,11 +63,6 @@ export interface AgentPorts {
   randomId(): string;
 }
 
-interface Call {
-  resolve(instanceId: string): void;
-  reject(error: RingError): void;
-}
-
 export class Agent implements AgentService {
   private readonly cluster: ClusterNode;
   private readonly worker: StageWorker;
@@ -84,10 +71,8 @@ export class Agent implements AgentService {
   private readonly runners: RunnerPool;
   private readonly devices: DeviceWatch;
   private readonly remote: RemoteWeights;
-  private readonly calls = new Map<string, Call>();
-  private readonly watchers = new Set<() => void>();
+  private readonly held: Models;
   private readonly updates: Updates;
-  private readonly shapesUnderWay = new Set<string>();
   private readonly introduced = new Set<NodeId>();
   private readonly life = new AbortController();
   private published: Capabilities | null = null;
@@ -111,6 +96,20 @@ export class Agent implements AgentService {
       publish: () => this.publish(),
     });
     this.vocabularies = new Vocabularies(ports.library, this.remote, ports.launcher, ports.clock, ports.log);
+    this.held = new Models(settings, {
+      clock: ports.clock,
+      log: ports.log,
+      library: ports.library,
+      remote: this.remote,
+      vocabularies: this.vocabularies,
+      cluster: this.cluster,
+      life: this.life.signal,
+      step: (input) => this.step(input),
+      publish: () => this.publish(),
+      viewSources: () => this.viewSources(),
+      aliveRecords: () => this.aliveRecords(),
+      randomId: () => ports.randomId(),
+    });
     this.worker = new StageWorker({ threads: settings.threads }, {
       network,
       library: ports.library,
@@ -127,9 +126,9 @@ export class Agent implements AgentService {
       nodeId: network.nodeId,
       vocabularies: this.vocabularies,
       send: (to, message) => this.send(to, message),
-      resolveModel: async (reference) => this.known(reference),
-      ensureInstance: (model, signal) => this.ensureInstance(model, signal),
-      instance: (instanceId) => this.instance(instanceId),
+      resolveModel: async (reference) => this.held.known(reference),
+      ensureInstance: (model, signal) => this.held.ensureInstance(model, signal),
+      instance: (instanceId) => this.held.instance(instanceId),
       instanceOf: (modelDigest) => this.cluster.desired().instances.find(({ plan }) => plan?.model.digest === modelDigest) ?? null,
       randomId: () => ports.randomId(),
     });
@@ -162,26 +161,7 @@ export class Agent implements AgentService {
     this.tick();
     this.scheduleCapabilities();
     this.devices.start();
-    for (const model of this.settings.serve) void this.serve(model);
-  }
-
-  /** A model that no node holds yet, or that fits nowhere yet, is no reason not to start: another node may bring what is missing. */
-  private async serve(model: string): Promise<void> {
-    let said = '';
-    while (!this.life.signal.aborted) {
-      try {
-        await this.load({ model, policy: 'auto', nodes: null, contextTokens: null, slots: null }, this.life.signal);
-        return;
-      } catch (error) {
-        if (this.life.signal.aborted) return;
-        const again = SERVE_AGAIN.has(errorCodeOf(error));
-        const text = errorMessageOf(error);
-        if (text !== said) this.ports.log.error(again ? 'a model given at start is not served yet' : 'a model given at start is not served', { model, error: text });
-        said = text;
-        if (!again) return;
-      }
-      await this.pause(SERVE_RETRY_MS);
-    }
+    for (const model of this.settings.serve) void this.held.serve(model);
   }
 
   ready(): boolean {
@@ -206,41 +186,19 @@ export class Agent implements AgentService {
   }
 
   models(): readonly ModelView[] {
-    return heldModels(this.aliveRecords(), this.cluster.desired());
+    return this.held.list();
   }
 
-  async plan(request: PlanRequest): Promise<Plan> {
-    const model = await this.resolve(request.model);
-    const shape = await this.ports.library.shape(model, this.remote, this.life.signal);
-    const result = this.cluster.preview(shape, this.instanceRequest({ ...request, model: model.name }));
-    if (result.kind === 'impossible') throw new RingError(result.code, result.message);
-    return result.plan;
+  plan(request: PlanRequest): Promise<Plan> {
+    return this.held.plan(request);
   }
 
-  async load(request: PlanRequest, signal: AbortSignal): Promise<InstanceView> {
-    await this.coordinatorKnown(signal);
-    const model = await this.resolve(request.model);
-    // Who loads a model asks it something next: its vocabulary is fetched meanwhile. A failure shows when it is needed.
-    this.vocabularies.table(model, this.life.signal).catch((error: unknown) => this.ports.log.debug('no vocabulary yet', { error: errorMessageOf(error) }));
-    const ask = (): Promise<string> => this.call((callId) => ({ kind: 'load', callId, request: this.instanceRequest({ ...request, model: model.digest }) }), signal);
-    let instanceId = await ask();
-    let seen = false;
-    for (;;) {
-      const instance = this.instance(instanceId);
-      if (instance === null && seen) {
-        // It was unloaded, or two halves of the cluster met and kept the other one's.
-        instanceId = await ask();
-        seen = false;
-      }
-      seen ||= instance !== null;
-      if (instance?.state === 'active') return instanceView(instance, this.viewSources());
-      if (instance?.state === 'failed') throw new RingError('no_placement', `${model.name} cannot be served: ${instance.reason}`);
-      await this.change(signal);
-    }
+  load(request: PlanRequest, signal: AbortSignal): Promise<InstanceView> {
+    return this.held.load(request, signal);
   }
 
-  async unload(instanceId: string): Promise<void> {
-    await this.call((callId) => ({ kind: 'unload', callId, instanceId }), this.life.signal);
+  unload(instanceId: string): Promise<void> {
+    return this.held.unload(instanceId);
   }
 
   async *complete(task: CompletionTask, signal: AbortSignal): AsyncGenerator<CompletionEvent> {
@@ -274,7 +232,7 @@ export class Agent implements AgentService {
     await this.worker.stop();
     await this.pause(LEAVE_MS);
     this.life.abort(new RingError('cancelled', 'the agent stops'));
-    for (const call of this.calls.values()) call.reject(new RingError('cancelled', 'the agent stops'));
+    this.held.stop();
     await this.devices.stop();
     await Promise.all([this.runners.stop(), this.vocabularies.stop()]);
     await this.network.stop();
@@ -353,120 +311,19 @@ export class Agent implements AgentService {
         this.network.send(output.to, output.message);
         return;
       case 'need_shape':
-        void this.findShape(output.modelRef);
+        void this.held.findShape(output.modelRef);
         return;
-      case 'reply': {
-        const call = this.calls.get(output.callId);
-        if (output.error === null) call?.resolve(output.instanceId);
-        else call?.reject(new RingError(output.error.code, output.error.message));
+      case 'reply':
+        this.held.answered(output.callId, output);
         return;
-      }
       case 'changed':
         this.ports.log.info(output.text, { what: output.what });
         this.updates.push(output.what, output.text);
         this.updates.instancesAre(this.cluster.desired().instances);
         this.worker.apply(this.cluster.desired());
         this.router.clusterChanged();
-        for (const watcher of [...this.watchers]) watcher();
+        this.held.changed();
         return;
-    }
-  }
-
-  private async findShape(modelRef: string): Promise<void> {
-    if (this.shapesUnderWay.has(modelRef)) return;
-    this.shapesUnderWay.add(modelRef);
-    try {
-      const model = await this.resolve(modelRef);
-      const shape = await this.ports.library.shape(model, this.remote, this.life.signal);
-      this.step({ kind: 'shape', modelRef, shape, error: null });
-    } catch (error) {
-      if (this.life.signal.aborted) return;
-      const known = error instanceof RingError ? error : new RingError('internal', errorMessageOf(error));
-      this.step({ kind: 'shape', modelRef, shape: null, error: { code: known.code, message: known.message } });
-    } finally {
-      this.shapesUnderWay.delete(modelRef);
-    }
-  }
-
-  /** What a load or plan names: a name, a digest, or a path on this node's disk. Requests name only what is `known`. */
-  private async resolve(reference: string): Promise<HeldModel> {
-    const known = resolveModel(reference, this.aliveRecords(), this.cluster.desired(), this.settings.defaultModel);
-    if (known !== null) return known;
-    const local = await this.ports.library.resolve(reference, this.life.signal);
-    if (local === null) return this.known(reference);
-    await this.publish();
-    return local;
-  }
-
-  private known(reference: string): HeldModel {
-    const known = resolveModel(reference, this.aliveRecords(), this.cluster.desired(), this.settings.defaultModel);
-    if (known !== null) return known;
-    const names = this.models().map((model) => model.name);
-    throw new RingError('unknown_model', `no node of this cluster holds a model "${reference}"; known: ${names.length === 0 ? 'none' : names.join(', ')}`);
-  }
-
-  private async ensureInstance(model: HeldModel, signal: AbortSignal): Promise<Instance> {
-    const find = (): Instance | undefined => this.cluster.desired().instances.find((instance) => instance.plan?.model.digest === model.digest && instance.state === 'active');
-    const active = find();
-    if (active !== undefined) return active;
-    const view = await this.load({ model: model.digest, policy: 'auto', nodes: null, contextTokens: null, slots: null }, signal);
-    const instance = this.instance(view.instanceId);
-    if (instance === null) throw new RingError('not_ready', `${model.name} was unloaded before the request could start`);
-    return instance;
-  }
-
-  private instance(instanceId: string): Instance | null {
-    return this.cluster.desired().instances.find((instance) => instance.instanceId === instanceId) ?? null;
-  }
-
-  private instanceRequest(request: PlanRequest): InstanceRequest {
-    return {
-      model: request.model,
-      policy: request.policy,
-      nodes: request.nodes,
-      contextTokens: request.contextTokens ?? this.settings.contextTokens,
-      slots: request.slots ?? this.settings.slots,
-      ...(request.nodeSettings === undefined ? {} : { nodeSettings: request.nodeSettings }),
-    };
-  }
-
-  private async coordinatorKnown(signal: AbortSignal): Promise<void> {
-    const deadline = AbortSignal.timeout(COORDINATOR_DEADLINE_MS);
-    while (this.cluster.coordinator() === null) {
-      if (deadline.aborted) throw new RingError('not_ready', `no coordinator was found within ${COORDINATOR_DEADLINE_MS / 1000} s: try again, or look at "agent status"`);
-      await Promise.race([this.change(signal), this.pause(TICK_MS)]);
-    }
-  }
-
-  /** Asks the coordinator (this node, or the one we follow). */
-  private async call(make: (callId: string) => Extract<ClusterMessage, { kind: 'load' | 'unload' }>, signal: AbortSignal): Promise<string> {
-    const callId = this.ports.randomId();
-    let cancelTimer: () => void = () => undefined;
-    const answer = new Promise<string>((resolve, reject) => {
-      this.calls.set(callId, { resolve, reject });
-      cancelTimer = this.ports.clock.after(CALL_DEADLINE_MS, () => reject(new RingError('timeout', `the coordinator did not answer within ${CALL_DEADLINE_MS / 1000} s`)));
-    });
-    answer.catch(() => undefined);
-    try {
-      this.step(make(callId));
-      return await orAborted(answer, signal);
-    } finally {
-      cancelTimer();
-      this.calls.delete(callId);
-    }
-  }
-
-  /** Resolves at the next change of the cluster. */
-  private async change(signal: AbortSignal): Promise<void> {
-    let watcher: () => void = () => undefined;
-    const changed = new Promise<void>((resolve) => {
-      watcher = resolve;
-      this.watchers.add(watcher);
-    });
-    try {
-      await orAborted(changed, AbortSignal.any([signal, this.life.signal]));
-    } finally {
-      this.watchers.delete(watcher);
     }
   }
 
@@ -490,7 +347,7 @@ export class Agent implements AgentService {
     return this.cluster.records().filter((record) => record.nodeId === this.network.nodeId || this.cluster.liveness(record.nodeId) === 'alive');
   }
 
-  private viewSources() {
+  private viewSources(): ViewSources {
     return { cluster: this.cluster, headFigures: (planId: string) => this.worker.headFigures(planId), localStatuses: this.worker.statuses() };
   }
 }

@@ -117,8 +117,7 @@ export class RequestRouter {
     const model = await this.ports.resolveModel(task.model);
     const promptTokens = await this.tokenize(model, task, signal);
     if (promptTokens.length === 0) throw new RingError('bad_request', 'the prompt is empty: give at least one token');
-    const loadSignal = AbortSignal.any([signal, AbortSignal.timeout(LOAD_DEADLINE_MS)]);
-    const instance = await this.ports.ensureInstance(model, loadSignal);
+    const instance = await this.loaded(model, signal);
     const table = await this.ports.vocabularies.table(model, signal);
     const contextTokens = instance.plan?.contextTokens ?? 0;
     if (promptTokens.length >= contextTokens) {
@@ -172,6 +171,17 @@ export class RequestRouter {
 
   async countTokens(reference: string, prompt: Prompt, signal: AbortSignal): Promise<number> {
     return (await this.tokenize(await this.ports.resolveModel(reference), { prompt }, signal)).length;
+  }
+
+  /** The instance that answers; one that is still to be loaded has its time too. */
+  private async loaded(model: HeldModel, signal: AbortSignal): Promise<Instance> {
+    const late = new AbortController();
+    const cancel = this.ports.clock.after(LOAD_DEADLINE_MS, () => late.abort(new RingError('timeout', `${model.name} was not loaded within ${LOAD_DEADLINE_MS / 60_000} minutes`)));
+    try {
+      return await this.ports.ensureInstance(model, AbortSignal.any([signal, late.signal]));
+    } finally {
+      cancel();
+    }
   }
 
   private async tokenize(model: HeldModel, task: Pick<CompletionTask, 'prompt'>, signal: AbortSignal): Promise<readonly number[]> {

@@ -1,0 +1,243 @@
+/**
+ * The models that people ask this node for: which one a name means, what a plan for it would be, loading and unloading it
+ * by asking the coordinator, and waiting until it is served.
+ *
+ * It must not know messages, links or stages: it puts questions to the cluster core and hears of its changes.
+ */
+import type { ClusterInput, ClusterNode } from '../core/cluster.js';
+import { errorCodeOf, errorMessageOf, RingError } from '../core/errors.js';
+import type { ErrorCode } from '../core/errors.js';
+import type { ClusterMessage } from '../core/messages.js';
+import type { HeldModel, Instance, InstanceRequest, NodeRecord, Plan } from '../core/types.js';
+import type { Clock, Log, ModelLibrary, RemoteWeights } from '../ports.js';
+import { heldModels, resolveModel } from './known-models.js';
+import type { InstanceView, ModelView, PlanRequest } from './service.js';
+import { instanceView } from './status-view.js';
+import type { ViewSources } from './status-view.js';
+import { orAborted } from './vocabularies.js';
+import type { Vocabularies } from './vocabularies.js';
+
+/** The coordinator answers a load or unload at once or not at all. */
+const CALL_DEADLINE_MS = 15_000;
+/** A request may come before the coordinator is known. */
+const COORDINATOR_DEADLINE_MS = 15_000;
+/** How often that is looked at besides every change. */
+const COORDINATOR_LOOK_MS = 100;
+/** How often a model given at start is asked for again while no node holds it. */
+const SERVE_RETRY_MS = 2_000;
+
+/** What time may mend before the coordinator has the request; from then on it tries again by itself. */
+const SERVE_AGAIN: ReadonlySet<ErrorCode> = new Set(['unknown_model', 'not_ready', 'timeout', 'peer_unreachable', 'peer_lost', 'source_failed']);
+
+export interface ModelSettings {
+  readonly contextTokens: number | null;
+  readonly slots: number | null;
+  /** The model that a request without a name means when none is loaded. */
+  readonly defaultModel: string;
+}
+
+export interface ModelPorts {
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly library: ModelLibrary;
+  readonly remote: RemoteWeights;
+  readonly vocabularies: Pick<Vocabularies, 'table'>;
+  readonly cluster: ClusterNode;
+  /** Aborts when the agent ends. */
+  readonly life: AbortSignal;
+  step(input: ClusterInput): void;
+  /** Tells the cluster that this node's models changed. */
+  publish(): Promise<void>;
+  viewSources(): ViewSources;
+  /** Records of this node and of everyone who answers. */
+  aliveRecords(): readonly NodeRecord[];
+  randomId(): string;
+}
+
+interface Call {
+  resolve(instanceId: string): void;
+  reject(error: RingError): void;
+}
+
+export class Models {
+  private readonly calls = new Map<string, Call>();
+  private readonly watchers = new Set<() => void>();
+  private readonly shapesUnderWay = new Set<string>();
+
+  constructor(private readonly settings: ModelSettings, private readonly ports: ModelPorts) {}
+
+  /** A model that no node holds yet, or that fits nowhere yet, is no reason not to start: another node may bring what is missing. */
+  async serve(model: string): Promise<void> {
+    let said = '';
+    while (!this.ports.life.aborted) {
+      try {
+        await this.load({ model, policy: 'auto', nodes: null, contextTokens: null, slots: null }, this.ports.life);
+        return;
+      } catch (error) {
+        if (this.ports.life.aborted) return;
+        const again = SERVE_AGAIN.has(errorCodeOf(error));
+        const text = errorMessageOf(error);
+        if (text !== said) this.ports.log.error(again ? 'a model given at start is not served yet' : 'a model given at start is not served', { model, error: text });
+        said = text;
+        if (!again) return;
+      }
+      await this.pause(SERVE_RETRY_MS);
+    }
+  }
+
+  list(): readonly ModelView[] {
+    return heldModels(this.ports.aliveRecords(), this.ports.cluster.desired());
+  }
+
+  async plan(request: PlanRequest): Promise<Plan> {
+    const model = await this.resolve(request.model);
+    const shape = await this.ports.library.shape(model, this.ports.remote, this.ports.life);
+    const result = this.ports.cluster.preview(shape, this.instanceRequest({ ...request, model: model.name }));
+    if (result.kind === 'impossible') throw new RingError(result.code, result.message);
+    return result.plan;
+  }
+
+  async load(request: PlanRequest, signal: AbortSignal): Promise<InstanceView> {
+    await this.coordinatorKnown(signal);
+    const model = await this.resolve(request.model);
+    // Who loads a model asks it something next: its vocabulary is fetched meanwhile. A failure shows when it is needed.
+    this.ports.vocabularies.table(model, this.ports.life).catch((error: unknown) => this.ports.log.debug('no vocabulary yet', { error: errorMessageOf(error) }));
+    const ask = (): Promise<string> => this.call((callId) => ({ kind: 'load', callId, request: this.instanceRequest({ ...request, model: model.digest }) }), signal);
+    let instanceId = await ask();
+    let seen = false;
+    for (;;) {
+      const instance = this.instance(instanceId);
+      if (instance === null && seen) {
+        // It was unloaded, or two halves of the cluster met and kept the other one's.
+        instanceId = await ask();
+        seen = false;
+      }
+      seen ||= instance !== null;
+      if (instance?.state === 'active') return instanceView(instance, this.ports.viewSources());
+      if (instance?.state === 'failed') throw new RingError('no_placement', `${model.name} cannot be served: ${instance.reason}`);
+      await this.change(signal);
+    }
+  }
+
+  async unload(instanceId: string): Promise<void> {
+    await this.call((callId) => ({ kind: 'unload', callId, instanceId }), this.ports.life);
+  }
+
+  /** The coordinator's answer to one of our calls. */
+  answered(callId: string, answer: { readonly instanceId: string; readonly error: { readonly code: ErrorCode; readonly message: string } | null }): void {
+    const call = this.calls.get(callId);
+    if (answer.error === null) call?.resolve(answer.instanceId);
+    else call?.reject(new RingError(answer.error.code, answer.error.message));
+  }
+
+  /** Something in the cluster changed. */
+  changed(): void {
+    for (const watcher of [...this.watchers]) watcher();
+  }
+
+  stop(): void {
+    for (const call of this.calls.values()) call.reject(new RingError('cancelled', 'the agent stops'));
+  }
+
+  async findShape(modelRef: string): Promise<void> {
+    if (this.shapesUnderWay.has(modelRef)) return;
+    this.shapesUnderWay.add(modelRef);
+    try {
+      const model = await this.resolve(modelRef);
+      const shape = await this.ports.library.shape(model, this.ports.remote, this.ports.life);
+      this.ports.step({ kind: 'shape', modelRef, shape, error: null });
+    } catch (error) {
+      if (this.ports.life.aborted) return;
+      const known = error instanceof RingError ? error : new RingError('internal', errorMessageOf(error));
+      this.ports.step({ kind: 'shape', modelRef, shape: null, error: { code: known.code, message: known.message } });
+    } finally {
+      this.shapesUnderWay.delete(modelRef);
+    }
+  }
+
+  /** What a load or plan names: a name, a digest, or a path on this node's disk. Requests name only what is `known`. */
+  private async resolve(reference: string): Promise<HeldModel> {
+    const known = resolveModel(reference, this.ports.aliveRecords(), this.ports.cluster.desired(), this.settings.defaultModel);
+    if (known !== null) return known;
+    const local = await this.ports.library.resolve(reference, this.ports.life);
+    if (local === null) return this.known(reference);
+    await this.ports.publish();
+    return local;
+  }
+
+  known(reference: string): HeldModel {
+    const known = resolveModel(reference, this.ports.aliveRecords(), this.ports.cluster.desired(), this.settings.defaultModel);
+    if (known !== null) return known;
+    const names = this.list().map((model) => model.name);
+    throw new RingError('unknown_model', `no node of this cluster holds a model "${reference}"; known: ${names.length === 0 ? 'none' : names.join(', ')}`);
+  }
+
+  async ensureInstance(model: HeldModel, signal: AbortSignal): Promise<Instance> {
+    const find = (): Instance | undefined => this.ports.cluster.desired().instances.find((instance) => instance.plan?.model.digest === model.digest && instance.state === 'active');
+    const active = find();
+    if (active !== undefined) return active;
+    const view = await this.load({ model: model.digest, policy: 'auto', nodes: null, contextTokens: null, slots: null }, signal);
+    const instance = this.instance(view.instanceId);
+    if (instance === null) throw new RingError('not_ready', `${model.name} was unloaded before the request could start`);
+    return instance;
+  }
+
+  instance(instanceId: string): Instance | null {
+    return this.ports.cluster.desired().instances.find((instance) => instance.instanceId === instanceId) ?? null;
+  }
+
+  private instanceRequest(request: PlanRequest): InstanceRequest {
+    return {
+      model: request.model,
+      policy: request.policy,
+      nodes: request.nodes,
+      contextTokens: request.contextTokens ?? this.settings.contextTokens,
+      slots: request.slots ?? this.settings.slots,
+      ...(request.nodeSettings === undefined ? {} : { nodeSettings: request.nodeSettings }),
+    };
+  }
+
+  private async coordinatorKnown(signal: AbortSignal): Promise<void> {
+    const deadlineMs = this.ports.clock.now() + COORDINATOR_DEADLINE_MS;
+    while (this.ports.cluster.coordinator() === null) {
+      if (this.ports.clock.now() >= deadlineMs) throw new RingError('not_ready', `no coordinator was found within ${COORDINATOR_DEADLINE_MS / 1000} s: try again, or look at "agent status"`);
+      await Promise.race([this.change(signal), this.pause(COORDINATOR_LOOK_MS)]);
+    }
+  }
+
+  /** Asks the coordinator (this node, or the one we follow). */
+  private async call(make: (callId: string) => Extract<ClusterMessage, { kind: 'load' | 'unload' }>, signal: AbortSignal): Promise<string> {
+    const callId = this.ports.randomId();
+    let cancelTimer: () => void = () => undefined;
+    const answer = new Promise<string>((resolve, reject) => {
+      this.calls.set(callId, { resolve, reject });
+      cancelTimer = this.ports.clock.after(CALL_DEADLINE_MS, () => reject(new RingError('timeout', `the coordinator did not answer within ${CALL_DEADLINE_MS / 1000} s`)));
+    });
+    answer.catch(() => undefined);
+    try {
+      this.ports.step(make(callId));
+      return await orAborted(answer, signal);
+    } finally {
+      cancelTimer();
+      this.calls.delete(callId);
+    }
+  }
+
+  /** Resolves at the next change of the cluster. */
+  private async change(signal: AbortSignal): Promise<void> {
+    let watcher: () => void = () => undefined;
+    const changed = new Promise<void>((resolve) => {
+      watcher = resolve;
+      this.watchers.add(watcher);
+    });
+    try {
+      await orAborted(changed, AbortSignal.any([signal, this.ports.life]));
+    } finally {
+      this.watchers.delete(watcher);
+    }
+  }
+
+  private async pause(delayMs: number): Promise<void> {
+    await new Promise<void>((resolve) => void this.ports.clock.after(delayMs, resolve));
+  }
+}
