@@ -8,6 +8,7 @@
 import { errorMessageOf, RingError } from '../core/errors.js';
 import type { ModelSource } from '../core/types.js';
 import type { HubFile } from './hub-files.js';
+import type { RateLimit } from './rate-limit.js';
 
 export const HUB_ENDPOINT_DEFAULT = 'https://huggingface.co';
 const MAX_REDIRECTS = 5;
@@ -26,6 +27,8 @@ export interface HubOptions {
   readonly stallMs: number;
   /** The first wait before another attempt; doubles each time. */
   readonly backoffMs: number;
+  /** Of all reads together; absent = as fast as they come. */
+  readonly limit?: RateLimit;
 }
 
 export interface HubRevision {
@@ -134,6 +137,7 @@ export class HubClient {
         stall.stop();
         if (done + chunk.length > expected) throw new Final(new RingError('source_failed', `${url.origin} sends more of ${url.pathname} than was asked for`, { url: url.toString() }));
         done += chunk.length;
+        await this.slowDown(chunk.length, signal);
         yield chunk;
         stall.restart();
       }
@@ -183,18 +187,16 @@ export class HubClient {
     }
   }
 
+  /** What is not read from the socket yet holds up the server. */
+  private async slowDown(bytes: number, signal: AbortSignal): Promise<void> {
+    const waitMs = this.options.limit?.waitMs(bytes, performance.now()) ?? 0;
+    if (waitMs > 0) await abortablePause(waitMs, signal);
+  }
+
   private async backOff(failed: number, error: unknown, signal: AbortSignal, url: string): Promise<void> {
     const asked = error instanceof Again ? error.waitMs : null;
     const waitMs = Math.min(asked ?? this.options.backoffMs * 2 ** (failed - 1), MAX_BACKOFF_MS);
-    await new Promise<void>((resolve) => {
-      const done = (): void => {
-        clearTimeout(timer);
-        signal.removeEventListener('abort', done);
-        resolve();
-      };
-      const timer = setTimeout(done, waitMs);
-      signal.addEventListener('abort', done);
-    });
+    await abortablePause(waitMs, signal);
     if (signal.aborted) throw cancelled(url, error);
   }
 
@@ -267,6 +269,20 @@ class StallTimer {
   }
 }
 
+/** Ends early when the signal aborts; whoever waits looks. */
+async function abortablePause(waitMs: number, signal: AbortSignal): Promise<void> {
+  if (signal.aborted) return;
+  await new Promise<void>((resolve) => {
+    const done = (): void => {
+      clearTimeout(timer);
+      signal.removeEventListener('abort', done);
+      resolve();
+    };
+    const timer = setTimeout(done, waitMs);
+    signal.addEventListener('abort', done);
+  });
+}
+
 async function* streamOf(body: ReadableStream<Uint8Array>): AsyncGenerator<Uint8Array> {
   const reader = body.getReader();
   try {
@@ -286,9 +302,12 @@ function totalOf(response: Response): number | null {
   return total !== undefined && Number.isSafeInteger(Number(total)) ? Number(total) : null;
 }
 
+/** Seconds, or a date. */
 function retryAfterMs(response: Response): number | null {
-  const seconds = Number(response.headers.get('retry-after') ?? NaN);
-  return Number.isFinite(seconds) && seconds >= 0 ? seconds * 1000 : null;
+  const text = (response.headers.get('retry-after') ?? '').trim();
+  if (/^\d+(\.\d+)?$/.test(text)) return Number(text) * 1000;
+  const atMs = Date.parse(text);
+  return Number.isNaN(atMs) ? null : Math.max(0, atMs - Date.now());
 }
 
 function noRanges(url: string): RingError {

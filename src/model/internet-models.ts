@@ -118,16 +118,6 @@ export class InternetModels {
     return { header, sent: { name, sizeBytes, files } };
   }
 
-  /** Bytes of one tensor from `offset` on. */
-  async *tensor(source: ModelSource, header: GgufHeader, tensorName: string, offset: number, signal: AbortSignal): AsyncGenerator<Uint8Array> {
-    const tensor = header.byName.get(tensorName);
-    const file = tensor === undefined ? undefined : source.files[tensor.fileIndex];
-    if (tensor === undefined || file === undefined) throw new RingError('source_failed', `tensor ${tensorName} is in no file of the model's source`, { tensor: tensorName });
-    const range = { start: tensor.offset + offset, end: tensor.offset + tensor.sizeBytes, sizeBytes: file.sizeBytes };
-    if (range.end > file.sizeBytes) throw new RingError('source_failed', `tensor ${tensorName} ends beyond ${file.location}`, { tensor: tensorName });
-    yield* this.client.read(this.client.urlOf(source, tensor.fileIndex), range, signal);
-  }
-
   private async find(reference: string, signal: AbortSignal): Promise<FoundSource> {
     const parsed = parseInternetReference(reference);
     if (parsed.kind === 'url') {

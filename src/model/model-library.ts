@@ -18,6 +18,7 @@ import { checkedHeader, HeaderCache, isDigest } from './header-cache.js';
 import { HubClient, hubOptions } from './hub-client.js';
 import type { HubOptions } from './hub-client.js';
 import { InternetModels } from './internet-models.js';
+import { JoinedRanges } from './joined-ranges.js';
 import { isInternetReference } from './internet-reference.js';
 import { findModel } from './model-names.js';
 import { ModelKeeper } from './model-keeper.js';
@@ -205,15 +206,8 @@ export class DiskModelLibrary implements ModelLibrary {
   private async fetchingSource(header: GgufHeader, remote: RemoteWeights, request: StageFilesRequest): Promise<TensorSource> {
     const local = new PlacedTensorSource(await this.shardCache.places(header), this.digests);
     const { source } = request.model;
-    const { internet } = this;
-    const read = async function* read(name: string, offset: number): AsyncGenerator<Uint8Array> {
-      if (source === undefined) return;
-      for await (const chunk of internet.tensor(source, header, name, offset, request.signal)) {
-        request.onInternetBytes?.(chunk.length);
-        yield chunk;
-      }
-    };
-    return new FetchingTensorSource(header, local, remote, request.signal, { head: request.head, internet: source === undefined ? null : { read } });
+    const ranges = source === undefined ? null : new JoinedRanges(this.internet.client, source, header, request.signal, (bytes) => request.onInternetBytes?.(bytes));
+    return new FetchingTensorSource(header, local, remote, request.signal, { head: request.head, internet: ranges });
   }
 
   /** From a model or a cached header; null when this node knows nothing of it. */

@@ -20,9 +20,17 @@ const ASK_AGAIN_MS = 300;
 /** How long the head's node may take for one; then it is read from the internet after all. */
 const SHARED_PATIENCE_MS = 10 * 60_000;
 
-/** The model on the internet. */
+/** Tensors that peers are asked for at once, before a range of several is opened. */
+const MAX_LOOK_AHEAD = 64;
+
+/** The model on the internet; what is wanted next may come with what is wanted now (joined-ranges.ts). */
 export interface InternetTensors {
-  read(tensorName: string, offset: number): AsyncIterable<Uint8Array>;
+  read(tensorName: string, offset: number, following: readonly string[]): AsyncIterable<Uint8Array>;
+  /** How many of `following` come with `tensorName`. */
+  joined(tensorName: string, following: readonly string[]): number;
+  /** True when the range under way brings this tensor next. */
+  covers(tensorName: string): boolean;
+  close(): Promise<void>;
 }
 
 export interface FetchingOptions {
@@ -47,6 +55,10 @@ export function isShared(tensorName: string): boolean {
 export class FetchingTensorSource implements TensorSource {
   /** What the last digest was asked for: its content is read next. */
   private current: Found | null = null;
+  /** In the order in which they will be asked for. */
+  private expected: readonly string[] = [];
+  /** No peer had these a moment ago. */
+  private readonly nobodyHas = new Set<string>();
 
   constructor(
     private readonly header: GgufHeader, private readonly local: SizedTensorSource, private readonly remote: RemoteWeights,
@@ -57,6 +69,14 @@ export class FetchingTensorSource implements TensorSource {
   order(name: string): number {
     if (this.options.internet === null) return 0;
     return isShared(name) === this.options.head ? 0 : 1;
+  }
+
+  expect(names: readonly string[]): void {
+    this.expected = names;
+  }
+
+  async close(): Promise<void> {
+    await this.options.internet?.close();
   }
 
   async digest(name: string): Promise<string | null> {
@@ -76,7 +96,8 @@ export class FetchingTensorSource implements TensorSource {
       const before = done;
       let failure: unknown = null;
       try {
-        content ??= await this.find(name);
+        // A peer that broke off once is not waited for again where there is another way.
+        content ??= await this.find(name, fruitless > 0);
         if (content.digest !== null && digest !== null && content.digest !== digest) throw new RingError('digest_mismatch', `two nodes disagree about tensor ${name}`, { tensor: name });
         digest ??= content.digest;
         for await (const chunk of content.read(done)) {
@@ -99,19 +120,44 @@ export class FetchingTensorSource implements TensorSource {
     return this.local.sizeOf(name) === null ? null : { name, digest: null, read: (offset) => this.local.read(name, offset) };
   }
 
-  /** The nearest that has it. */
-  private async find(name: string): Promise<Found> {
+  /** The nearest that has it. `pastPeers`: peers had it and did not give it. */
+  private async find(name: string, pastPeers = false): Promise<Found> {
     const { internet, head } = this.options;
+    if (internet === null) return this.ask(name);
+    if (pastPeers || (this.nobodyHas.has(name) && internet.covers(name))) return this.fromInternet(name, internet);
     const deadline = Date.now() + SHARED_PATIENCE_MS;
     for (;;) {
       try {
         return await this.ask(name);
       } catch (error) {
-        if (internet === null || this.signal.aborted) throw error;
+        if (this.signal.aborted) throw error;
       }
-      if (head || !isShared(name) || Date.now() > deadline) return { name, digest: null, read: (offset) => internet.read(name, offset) };
+      if (head || !isShared(name) || Date.now() > deadline) return this.fromInternet(name, internet);
       await pause(ASK_AGAIN_MS);
     }
+  }
+
+  private fromInternet(name: string, internet: InternetTensors): Found {
+    const { lookAhead } = this;
+    const following = (): Promise<readonly string[]> => lookAhead.call(this, name, internet);
+    return { name, digest: null, read: async function* read(offset) {
+      yield* internet.read(name, offset, internet.covers(name) ? [] : await following());
+    } };
+  }
+
+  /** What may come in one range with `name`: it is wanted next, side by side with it, and no peer and no shard here has it. */
+  private async lookAhead(name: string, internet: InternetTensors): Promise<readonly string[]> {
+    const at = this.expected.indexOf(name);
+    if (at < 0) return [];
+    const beside = this.expected.slice(at + 1, at + 1 + MAX_LOOK_AHEAD);
+    const waiting = beside.slice(0, internet.joined(name, beside));
+    const stop = waiting.findIndex((next) => this.localContent(next) !== null || (isShared(next) && !this.options.head));
+    const wanted = stop < 0 ? waiting : waiting.slice(0, stop);
+    const held = await Promise.all(wanted.map((next) => this.ask(next).then(() => true, () => false)));
+    const first = held.indexOf(true);
+    const following = first < 0 ? wanted : wanted.slice(0, first);
+    for (const next of following) this.nobodyHas.add(next);
+    return following;
   }
 
   private async ask(name: string): Promise<Found> {

@@ -19,8 +19,9 @@ import type { StageFileLayout } from './stage-file.js';
 import { headerOnlyBytes } from './stage-file.js';
 import { StageJournal } from './stage-journal.js';
 
-/** Unfinished tensors are synced and noted every so many bytes: what a crash can lose. */
+/** Unfinished tensors are synced and noted every so many bytes, and on a slow line after so long: what a crash can lose. */
 const CHECKPOINT_BYTES = 64 * 1024 * 1024;
+const CHECKPOINT_MS = 1_000;
 
 /** Where tensors come from: this node's disk (tensor-source.ts) or a peer. */
 export interface TensorSource {
@@ -30,6 +31,10 @@ export interface TensorSource {
   digest(tensorName: string): Promise<string | null>;
   /** Tensors of a lower number are written first. Absent = in the order of the file. */
   order?(tensorName: string): number;
+  /** What will be asked for, in this order, before any of it is. */
+  expect?(tensorNames: readonly string[]): void;
+  /** Nothing more will be asked for. */
+  close?(): Promise<void>;
 }
 
 export interface StageProgress {
@@ -166,9 +171,12 @@ class StageWriter {
         items.push({ key: EMBEDDING_KEY, sourceTensor: embedding.sourceTensor, handle: rows, offset: 0, sizeBytes: embedding.sizeBytes });
       }
       const order = (item: Item): number => this.source.order?.(item.sourceTensor) ?? 0;
-      for (const item of items.toSorted((a, b) => order(a) - order(b))) await this.writeItem(item, journal);
+      const ordered = items.toSorted((a, b) => order(a) - order(b));
+      this.source.expect?.(ordered.filter((item) => journal.digestOf(item.key) === null).map((item) => item.sourceTensor));
+      for (const item of ordered) await this.writeItem(item, journal);
       for (const handle of opened) await handle.sync();
     } finally {
+      await this.source.close?.();
       for (const handle of opened) await handle.close();
       await journal.close();
     }
@@ -227,6 +235,7 @@ class StageWriter {
   private async copy(item: Item, from: number, hash: Hash, journal: StageJournal): Promise<void> {
     let done = from;
     let noted = from;
+    let notedAtMs = performance.now();
     if (done === item.sizeBytes) return;
     for await (const chunk of this.source.read(item.sourceTensor, from)) {
       this.throwIfCancelled();
@@ -238,10 +247,11 @@ class StageWriter {
       done += chunk.length;
       this.readBytes += chunk.length;
       this.advance(chunk.length);
-      if (done - noted >= CHECKPOINT_BYTES) {
+      if (done - noted >= CHECKPOINT_BYTES || performance.now() - notedAtMs >= CHECKPOINT_MS) {
         await item.handle.datasync();
         await journal.checkpoint(item.key, done);
         noted = done;
+        notedAtMs = performance.now();
       }
     }
     if (done !== item.sizeBytes) {
