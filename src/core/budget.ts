@@ -22,7 +22,8 @@ export interface NodeBudget {
   readonly backends: readonly Backend[];
   /** What the primary device holds before a stage spills to host memory; null = spilling is not asked for. */
   readonly spillAboveBytes: number | null;
-  readonly weightScale: number;
+  /** Host memory beside a device that has its own, for what a stage keeps there (a `host` KV cache); null = one memory. */
+  readonly hostBytes: number | null;
 }
 
 export type BudgetResult =
@@ -48,8 +49,11 @@ export function nodeBudgets(
     }
     const budget = budgetOf(node, primary.backend, machine);
     // Whole bytes, whatever a record said: shares are computed with integers.
-    const budgetBytes = Math.max(0, Math.floor(Math.min(budget.budgetBytes, Number.MAX_SAFE_INTEGER)));
-    budgets.push({ spillAboveBytes: budget.spillAboveBytes, budgetBytes, nodeId: node.nodeId, backends: primary.allowed, weightScale: node.settings?.weightScale ?? 1 });
+    const whole = (bytes: number): number => Math.max(0, Math.floor(Math.min(bytes, Number.MAX_SAFE_INTEGER)));
+    budgets.push({
+      spillAboveBytes: budget.spillAboveBytes, budgetBytes: whole(budget.budgetBytes), hostBytes: budget.hostBytes === null ? null : whole(budget.hostBytes),
+      nodeId: node.nodeId, backends: primary.allowed,
+    });
   }
   return { kind: 'budgets', budgets, notes };
 }
@@ -93,17 +97,18 @@ function missingDeviceText(label: string, device: DeviceKind, node: PlacementNod
 
 function budgetOf(
   node: PlacementNode, backend: Backend | null, machine: MachineShare,
-): { readonly budgetBytes: number; readonly spillAboveBytes: number | null } {
+): Pick<NodeBudget, 'budgetBytes' | 'spillAboveBytes' | 'hostBytes'> {
   const { capabilities, settings } = node;
   const total = Math.floor(capabilities.ramTotalBytes / machine.agents);
-  const host = hostBytes(node, machine, total);
+  const host = hostMemory(node, machine, total);
   const reserve = settings?.reserveBytes ?? Math.ceil(defaultReserveBytes(capabilities.ramTotalBytes) / machine.agents);
   // With a limit but no cluster file the reserve is what the machine keeps, not a further cut of the limit.
   const limited = settings?.reserveBytes === undefined && (capabilities.ramLimitBytes !== null || settings?.maxRamBytes !== undefined);
   const afterReserve = (bytes: number): number =>
     limited ? Math.min(bytes, Math.max(0, total - reserve)) : Math.max(0, bytes - reserve);
   const device = backend === null || backend === 'cpu' ? null : largestDevice(node, backend);
-  if (device === null) return { budgetBytes: afterReserve(host), spillAboveBytes: null };
+  if (device === null) return { budgetBytes: afterReserve(host), spillAboveBytes: null, hostBytes: null };
+  const hostBytes = device.unified ? null : afterReserve(host);
   const limit = capabilities.deviceLimitBytes ?? Number.POSITIVE_INFINITY;
   const deviceBytes = Math.min(limit, device.memoryBytes > 0 ? percentOf(device.memoryBytes, DEVICE_MEMORY_PERCENT) : host);
   const spills = settings?.devices?.slice(1).includes('cpu') === true;
@@ -111,17 +116,17 @@ function budgetOf(
   // Without a cluster file the reserve is what the host keeps; what a device of its own keeps is left out already.
   const ownReserve = settings?.reserveBytes === undefined;
   if (!spills) {
-    if (!isSmaller) return { budgetBytes: afterReserve(host), spillAboveBytes: null };
-    return { budgetBytes: ownReserve ? Math.min(afterReserve(host), deviceBytes) : afterReserve(Math.min(host, deviceBytes)), spillAboveBytes: null };
+    if (!isSmaller) return { budgetBytes: afterReserve(host), spillAboveBytes: null, hostBytes };
+    return { budgetBytes: ownReserve ? Math.min(afterReserve(host), deviceBytes) : afterReserve(Math.min(host, deviceBytes)), spillAboveBytes: null, hostBytes };
   }
   // A unified device's memory is the host's; a discrete one adds its own to it.
   const both = device.unified ? host : host + deviceBytes;
   const budgetBytes = ownReserve && !device.unified ? afterReserve(host) + deviceBytes : afterReserve(both);
-  return { budgetBytes, spillAboveBytes: Math.min(deviceBytes, both) };
+  return { budgetBytes, spillAboveBytes: Math.min(deviceBytes, both), hostBytes };
 }
 
 /** Host memory before the reserve: a limit that was set, else what is free, else this agent's part of it. */
-function hostBytes(node: PlacementNode, machine: MachineShare, total: number): number {
+function hostMemory(node: PlacementNode, machine: MachineShare, total: number): number {
   const { ramAvailableBytes, ramLimitBytes } = node.capabilities;
   const limit = node.settings?.maxRamBytes;
   if (limit !== undefined) return Math.min(Math.trunc(limit), ramLimitBytes ?? total, total);

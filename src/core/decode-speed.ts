@@ -7,7 +7,7 @@
  */
 import { chooseBackend } from './backends.js';
 import type { NodeBudget } from './budget.js';
-import { stageTotalBytes } from './memory-model.js';
+import { mainBytes } from './memory-model.js';
 import type { MemoryTable } from './memory-model.js';
 import type { PlacementNode } from './placement-types.js';
 import type { Backend, Capabilities, ModelShape } from './types.js';
@@ -96,9 +96,9 @@ export interface StageTimeQuestion {
 /** Seconds of layers `[start, end)`, without a hop. */
 export function stageSeconds({ shape, table, active, budget, speed }: StageTimeQuestion, start: number, end: number): number {
   const layers = ((table.weightsBefore[end] ?? 0) - (table.weightsBefore[start] ?? 0)) * active;
-  const read = (layers + (end === table.layers ? shape.tailBytes : 0)) * budget.weightScale;
+  const read = layers + (end === table.layers ? shape.tailBytes : 0);
   if (budget.spillAboveBytes === null) return STEP_OVERHEAD_SECONDS + read / speed.deviceBytesPerSecond;
-  const total = stageTotalBytes(table, start, end, budget.weightScale);
+  const total = mainBytes(table, start, end);
   const spilled = Math.min(1, Math.max(0, total - budget.spillAboveBytes) / Math.max(1, total));
   return STEP_OVERHEAD_SECONDS + (read * (1 - spilled)) / speed.deviceBytesPerSecond + (read * spilled) / speed.hostBytesPerSecond;
 }

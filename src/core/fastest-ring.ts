@@ -132,7 +132,7 @@ function fastestOfSeveral(race: Race, racers: readonly Racer[], useAll: boolean)
 
 /** `[units + 1]`: a lower bound of the seconds that units `[u, units)` take, hops left out. */
 function secondsAtBest({ problem: { table }, active, cuts }: Race, racers: readonly Racer[]): Float64Array {
-  const secondsPerByte = racers.reduce((least, { candidate, speed }) => Math.min(least, candidate.budget.weightScale / speed.deviceBytesPerSecond), Infinity);
+  const secondsPerByte = racers.reduce((least, { speed }) => Math.min(least, 1 / speed.deviceBytesPerSecond), Infinity);
   const total = table.weightsBefore[table.layers] ?? 0;
   return Float64Array.from(cuts, (cut) => (total - (table.weightsBefore[cut] ?? 0)) * active * secondsPerByte);
 }

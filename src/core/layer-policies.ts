@@ -6,7 +6,7 @@
  */
 import { apportion } from './apportion.js';
 import {
-  bytesOn, capacityOn, cutsWithin, doesNotFit, isEmpty, rangeText, refuse, verdictOn,
+  bytesOn, capacityOn, cutsWithin, doesNotFit, isEmpty, rangeText, refuse, tableOn, verdictOn,
 } from './layer-problem.js';
 import type { Candidate, LayerProblem, LayerResult, Placed } from './layer-problem.js';
 import { pinProblem } from './manual-layers.js';
@@ -113,13 +113,14 @@ function endsTooSmall(problem: LayerProblem): LayerResult | null {
   const first = problem.candidates[0];
   const last = problem.candidates.at(-1);
   if (!problem.ordered || first === undefined || last === undefined) return null;
-  const { extraWeights } = problem.table;
-  for (const [candidate, bytes, what] of [[first, extraWeights.head, 'token embedding'], [last, extraWeights.tail, 'output matrix']] as const) {
-    const scaled = Math.ceil(bytes * candidate.budget.weightScale);
-    if (scaled > candidate.budget.budgetBytes) {
+  const ends = [
+    [first, tableOn(problem, first).extraWeights.head, 'token embedding'], [last, tableOn(problem, last).extraWeights.tail, 'output matrix'],
+  ] as const;
+  for (const [candidate, bytes, what] of ends) {
+    if (bytes > candidate.budget.budgetBytes) {
       return refuse(
         'no_placement',
-        `node ${candidate.label} cannot hold the ${what} alone: ${bytesText(scaled)}, above its budget of ${bytesText(candidate.budget.budgetBytes)}. `
+        `node ${candidate.label} cannot hold the ${what} alone: ${bytesText(bytes)}, above its budget of ${bytesText(candidate.budget.budgetBytes)}. `
         + 'Put a larger node there, raise max_ram, or reduce reserve.',
       );
     }

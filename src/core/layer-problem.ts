@@ -8,8 +8,8 @@ import type { NodeBudget } from './budget.js';
 import type { NodeSpeed } from './decode-speed.js';
 import type { ErrorCode } from './errors.js';
 import { layerCapacity } from './apportion.js';
-import { stageBytes, stagePositionOf, stageTotalBytes } from './memory-model.js';
-import type { MemoryTable } from './memory-model.js';
+import { hostCacheBytes, mainBytes, stageBytes, stagePositionOf } from './memory-model.js';
+import type { MemoryTable, StageBytes } from './memory-model.js';
 import { bytesText } from './quantities.js';
 import type { StageVerdict } from './tiling.js';
 import type { LayerRange, ModelShape, NodeSettings, PlacementPolicy, PlanNote } from './types.js';
@@ -74,15 +74,37 @@ export function isEmpty(range: LayerRange): boolean {
 
 /** Bytes of the range on this node. */
 export function bytesOn(problem: LayerProblem, candidate: Candidate, range: LayerRange): number {
-  return stageTotalBytes(tableOn(problem, candidate), range.start, range.end, candidate.budget.weightScale);
+  return stageBytes(tableOn(problem, candidate), range).total;
 }
 
 /** On layers `[start, end)`. The whole model is never a refused size. */
 export function verdictOn(problem: LayerProblem, candidate: Candidate, start: number, end: number): StageVerdict {
-  const bytes = stageTotalBytes(tableOn(problem, candidate), start, end, candidate.budget.weightScale);
-  if (bytes > candidate.budget.budgetBytes) return 'exceeds';
+  if (exceeds(tableOn(problem, candidate), candidate.budget, start, end)) return 'exceeds';
   const isWhole = start === 0 && end === problem.shape.layers;
   return !isWhole && problem.refusedSizes.has(end - start) ? 'refused' : 'fits';
+}
+
+/** More than the node gives, on its device or beside it. */
+function exceeds(table: MemoryTable, budget: NodeBudget, start: number, end: number): boolean {
+  const main = mainBytes(table, start, end);
+  if (main > budget.budgetBytes) return true;
+  if (table.hostCacheBefore === undefined || budget.hostBytes === null) return false;
+  const beside = hostCacheBytes(table, start, end);
+  // What spills has the same host memory.
+  return beside > budget.hostBytes || (budget.spillAboveBytes !== null && main + beside > budget.budgetBytes);
+}
+
+/** What of the range is above what the node gives, in words; null = it fits. */
+export function excessText(problem: LayerProblem, candidate: Candidate, range: LayerRange): string | null {
+  const { budget } = candidate;
+  const table = tableOn(problem, candidate);
+  if (!exceeds(table, budget, range.start, range.end)) return null;
+  const beside = hostCacheBytes(table, range.start, range.end);
+  if (budget.hostBytes !== null && beside > budget.hostBytes) {
+    return `need ${bytesText(beside)} of host memory for the KV cache, above the node's budget of ${bytesText(budget.hostBytes)} there`;
+  }
+  const bytes = budget.spillAboveBytes === null ? mainBytes(table, range.start, range.end) : bytesOn(problem, candidate, range);
+  return `need ${bytesText(bytes)}, above the node's budget of ${bytesText(budget.budgetBytes)}`;
 }
 
 /** Why a stage may not have this many layers; the whole model always may. */
@@ -103,32 +125,40 @@ export function cutsWithin(shape: ModelShape, range: LayerRange): readonly numbe
 /** Layers that a node can hold by the average layer, when its stage also holds what `range` brings with it. */
 export function capacityOn(problem: LayerProblem, candidate: Candidate, range: LayerRange): number {
   const table = tableOn(problem, candidate);
-  const scale = candidate.budget.weightScale;
-  const position = stagePositionOf(range, table.layers);
-  const total = Math.ceil((table.weightsBefore[table.layers] ?? 0) * scale) + (table.cacheBefore[table.layers] ?? 0)
-    + table.bufferBytesPerLayer * table.layers;
-  return layerCapacity({
-    budgetBytes: candidate.budget.budgetBytes,
-    extraBytes: Math.ceil(table.extraWeights[position] * scale) + table.buffers[position],
-    totalLayerBytes: total,
-    layers: table.layers,
-  });
+  const { budgetBytes, hostBytes, spillAboveBytes } = candidate.budget;
+  const { layers } = table;
+  const position = stagePositionOf(range, layers);
+  const main = (table.weightsBefore[layers] ?? 0) + (table.cacheBefore[layers] ?? 0) + table.bufferBytesPerLayer * layers;
+  const beside = table.hostCacheBefore?.[layers] ?? 0;
+  const extraBytes = table.extraWeights[position] + table.buffers[position];
+  const capacity = layerCapacity({ budgetBytes, extraBytes, totalLayerBytes: spillAboveBytes === null ? main : main + beside, layers });
+  if (beside === 0 || hostBytes === null) return capacity;
+  return Math.min(capacity, layerCapacity({ budgetBytes: hostBytes, extraBytes: 0, totalLayerBytes: beside, layers }));
 }
 
-/** seeds.md B10's words, then the numbers. */
+/** seeds.md B10's words, then the numbers: those of the nodes, whose precision and cache may differ. */
 export function doesNotFit(problem: LayerProblem, capacityLayers: number): LayerResult {
-  const whole = stageBytes(problem.table, { start: 0, end: problem.shape.layers });
+  const tables = problem.candidates.length === 0 ? [problem.table] : problem.candidates.map((candidate) => tableOn(problem, candidate));
+  const wholes = tables.map((table) => stageBytes(table, { start: 0, end: problem.shape.layers }));
+  const sizes = (part: keyof StageBytes): string => spanText(wholes.map((whole) => whole[part]));
   const budgets = problem.candidates.map((candidate) => `${candidate.label} ${bytesText(candidate.budget.budgetBytes)}`);
   const shown = budgets.slice(0, SHOWN_BUDGETS).join(', ');
   const more = budgets.length > SHOWN_BUDGETS ? ` and ${budgets.length - SHOWN_BUDGETS} more` : '';
   return refuse(
     'no_placement',
-    `model (${problem.shape.layers} layers, ${bytesText(whole.total)}) does not fit the cluster (capacity ${capacityLayers} layers). `
+    `model (${problem.shape.layers} layers, ${sizes('total')}) does not fit the cluster (capacity ${capacityLayers} layers). `
     + 'Lower precision, add a node, raise max_ram, or reduce reserve. '
-    + `Model ${problem.shape.name} needs ${bytesText(whole.weights)} for weights, ${bytesText(whole.cache)} for the KV cache and `
-    + `${bytesText(whole.buffers)} for buffers; budgets: ${shown}${more}.`,
+    + `Model ${problem.shape.name} needs ${sizes('weights')} for weights, ${sizes('cache')} for the KV cache and `
+    + `${sizes('buffers')} for buffers; budgets: ${shown}${more}.`,
     true,
   );
+}
+
+/** `1.0 GB`, or `1.0 GB to 2.0 GB`. Never empty. */
+function spanText(bytes: readonly number[]): string {
+  const least = bytesText(bytes.reduce((a, b) => Math.min(a, b), Number.POSITIVE_INFINITY));
+  const most = bytesText(bytes.reduce((a, b) => Math.max(a, b), 0));
+  return least === most ? least : `${least} to ${most}`;
 }
 
 /** Budgets that one message names. */

@@ -2,9 +2,8 @@
  * Layers as a person laid them (seeds.md B13): the manual policy, and pins under the other policies. Every mistake is
  * its own error and names the nodes.
  */
-import { bytesOn, cutsWithin, isEmpty, rangeText, refuse, refusedReason } from './layer-problem.js';
+import { cutsWithin, excessText, isEmpty, rangeText, refuse, refusedReason } from './layer-problem.js';
 import type { Candidate, LayerProblem, LayerResult, Placed } from './layer-problem.js';
-import { bytesText } from './quantities.js';
 import type { LayerRange } from './types.js';
 
 /** Every node runs exactly its `layers`; together they are exactly `0:n`, in node order. */
@@ -64,9 +63,6 @@ export function pinProblem(problem: LayerProblem, candidate: Candidate, range: L
   }
   const reason = refusedReason(shape, range);
   if (reason !== null) return refuse('bad_config', `${who} are a stage size that is refused: ${reason}`);
-  const bytes = bytesOn(problem, candidate, range);
-  if (bytes > candidate.budget.budgetBytes) {
-    return refuse('no_placement', `${who} need ${bytesText(bytes)}, above the node's budget of ${bytesText(candidate.budget.budgetBytes)}`, true);
-  }
-  return null;
+  const excess = excessText(problem, candidate, range);
+  return excess === null ? null : refuse('no_placement', `${who} ${excess}`, true);
 }

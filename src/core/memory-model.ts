@@ -56,6 +56,8 @@ export interface MemoryTable {
   readonly weightsBefore: readonly number[];
   /** `[layers + 1]`: KV bytes of layers `[0, i)`. */
   readonly cacheBefore: readonly number[];
+  /** `[layers + 1]`: KV bytes of layers `[0, i)` in host memory beside a device of its own; `cacheBefore` then has none. */
+  readonly hostCacheBefore?: readonly number[];
   /** Weights beyond the layers: embedding, output matrix, final norm, vocabulary. */
   readonly extraWeights: Readonly<Record<StagePosition, number>>;
   /** Compute buffers and constants. */
@@ -75,21 +77,27 @@ function positionOf(start: number, end: number, layers: number): StagePosition {
   return end === layers ? 'tail' : 'middle';
 }
 
-/** Bytes of the range on a node whose weights are `weightScale` times the stored ones. */
-export function stageBytes(table: MemoryTable, range: LayerRange, weightScale = 1): StageBytes {
+/** Bytes of the range, wherever they are: on a device and beside it. */
+export function stageBytes(table: MemoryTable, range: LayerRange): StageBytes {
   const position = stagePositionOf(range, table.layers);
-  const cache = (table.cacheBefore[range.end] ?? 0) - (table.cacheBefore[range.start] ?? 0);
+  const besideDevice = hostCacheBytes(table, range.start, range.end);
+  const onDevice = (table.cacheBefore[range.end] ?? 0) - (table.cacheBefore[range.start] ?? 0);
   const buffers = table.buffers[position] + table.bufferBytesPerLayer * (range.end - range.start);
-  const total = stageTotalBytes(table, range.start, range.end, weightScale);
-  return { weights: total - cache - buffers, cache, buffers, total };
+  const total = mainBytes(table, range.start, range.end);
+  return { weights: total - onDevice - buffers, cache: onDevice + besideDevice, buffers, total: total + besideDevice };
 }
 
-/** `stageBytes(...).total` of layers `[start, end)` without an object: placement asks a million times. */
-export function stageTotalBytes(table: MemoryTable, start: number, end: number, weightScale: number): number {
+/** KV bytes of layers `[start, end)` in host memory beside a device of its own. */
+export function hostCacheBytes(table: MemoryTable, start: number, end: number): number {
+  return (table.hostCacheBefore?.[end] ?? 0) - (table.hostCacheBefore?.[start] ?? 0);
+}
+
+/** What layers `[start, end)` take of the budget: all but `hostCacheBytes`. No object: placement asks a million times. */
+export function mainBytes(table: MemoryTable, start: number, end: number): number {
   const position = positionOf(start, end, table.layers);
   const weights = (table.weightsBefore[end] ?? 0) - (table.weightsBefore[start] ?? 0) + table.extraWeights[position];
   const cache = (table.cacheBefore[end] ?? 0) - (table.cacheBefore[start] ?? 0);
-  return Math.ceil(weights * weightScale) + cache + table.buffers[position] + table.bufferBytesPerLayer * (end - start);
+  return weights + cache + table.buffers[position] + table.bufferBytesPerLayer * (end - start);
 }
 
 /** Cells that a layer's cache has per sequence; `windowTokens` 0 = full context. */

@@ -1,5 +1,6 @@
 /**
- * What a stage takes on a node whose cluster file says more of it: weights in another precision, or no KV cache.
+ * What a stage takes on a node whose cluster file says more of it: weights in another precision, no KV cache, or one in
+ * host memory beside a device of its own.
  *
  * Pure arithmetic on the memory model. It must not know budgets.
  */
@@ -11,12 +12,23 @@ import type { ModelShape, NodeSettings } from './types.js';
 const TOKEN_BYTES = 4;
 const FLOAT_BYTES = 4;
 
+export interface TableQuestion {
+  readonly shape: ModelShape;
+  /** Of the node; absent = nothing is said of it. */
+  readonly settings?: NodeSettings | undefined;
+  /** The node's device has memory of its own beside the host's. */
+  readonly ownMemory: boolean;
+  readonly options: StageMemoryOptions;
+}
+
 /** Undefined = the model's own table counts on this node too. */
-export function nodeTable(shape: ModelShape, settings: NodeSettings | undefined, options: StageMemoryOptions, memory: MemoryModel): MemoryTable | undefined {
+export function nodeTable({ shape, settings, ownMemory, options }: TableQuestion, memory: MemoryModel): MemoryTable | undefined {
   const converted = convertedShape(shape, settings?.precision);
   const keepsNoCache = settings?.keyValueCache === 'none';
-  if (converted === shape && !keepsNoCache) return undefined;
+  const cacheBeside = settings?.keyValueCache === 'host' && ownMemory;
+  if (converted === shape && !keepsNoCache && !cacheBeside) return undefined;
   const table = memory(converted, options);
+  if (cacheBeside) return { ...table, cacheBefore: table.cacheBefore.map(() => 0), hostCacheBefore: table.cacheBefore };
   return keepsNoCache ? withoutCache(table, converted, options, memory) : table;
 }
 

@@ -11,7 +11,7 @@ import { assert } from './errors.js';
 import type { ErrorCode } from './errors.js';
 import { preferHeld } from './held-tiling.js';
 import { layFastest } from './fastest-ring.js';
-import { capacityOn, isEmpty, tableOn } from './layer-problem.js';
+import { capacityOn, excessText, isEmpty, tableOn } from './layer-problem.js';
 import type { Candidate, LayerProblem, LayerResult, Placed } from './layer-problem.js';
 import { layByWeight } from './layer-policies.js';
 import { nodeTable } from './node-tables.js';
@@ -80,7 +80,11 @@ function placeCandidates(
     const options = { ...size, keyType: input.keyType, valueType: input.valueType };
     const table = memory(shape, options);
     const problem: LayerProblem = {
-      shape, table, candidates: candidates.map((candidate) => withTable(candidate, nodeTable(shape, candidate.settings, options, memory))), refusedSizes, policy: request.policy, nodes: request.nodes, ordered: input.ordered,
+      shape, table, refusedSizes, policy: request.policy, nodes: request.nodes, ordered: input.ordered,
+      candidates: candidates.map((candidate) => {
+        const ownMemory = candidate.budget.hostBytes !== null;
+        return withTable(candidate, nodeTable({ shape, settings: candidate.settings, ownMemory, options }, memory));
+      }),
     };
     const fastest = wantsFastest(input) ? layFastest(problem) : null;
     return { size, problem, result: fastest ?? (request.policy === 'manual' ? layManually(problem) : layByWeight(problem)) };
@@ -182,21 +186,26 @@ function planOf(
   const stages = used.map(({ candidate, range }, rank): StagePlan => {
     const { budget, settings } = candidate;
     const table = tableOn(problem, candidate);
-    const spill = budget.spillAboveBytes === null ? null : spillOf(table, range, { deviceBytes: budget.spillAboveBytes, weightScale: budget.weightScale });
+    const spill = budget.spillAboveBytes === null ? null : spillOf(table, range, budget.spillAboveBytes);
     return {
-      rank, nodeId: budget.nodeId, range, predictedBytes: stageBytes(table, range, budget.weightScale).total, ...(spill === null ? {} : { spill }),
+      rank, nodeId: budget.nodeId, range, predictedBytes: stageBytes(table, range).total, ...(spill === null ? {} : { spill }),
       ...precisionOf(settings),
       ...(settings?.keyValueCache === undefined ? {} : { keyValueCache: settings.keyValueCache }),
     };
   });
   for (const [index, stage] of stages.entries()) {
     assert(stage.range.start === (stages[index - 1]?.range.end ?? 0), 'stages tile the layers');
-    assert(stage.predictedBytes <= (used[index]?.candidate.budget.budgetBytes ?? 0), 'a stage stays within its budget');
+    const candidate = used[index]?.candidate;
+    assert(candidate !== undefined && excessText(problem, candidate, stage.range) === null, 'a stage stays within its budget');
   }
   assert(stages.at(-1)?.range.end === input.shape.layers, 'stages reach the last layer');
   const nodeBackends = new Map(used.map(({ candidate }) => [candidate.budget.nodeId, candidate.budget.backends] as const));
   const backends = assignShardBackends(stages, nodeBackends, input.shape.supportedBackends);
-  const spills = stages.flatMap((stage) => [...spillNotes(stage), ...precisionNotes(stage), ...cacheNotes(stage)]);
+  const spills = stages.flatMap((stage, index) => {
+    const candidate = used[index]?.candidate;
+    const cacheBytes = candidate === undefined ? 0 : stageBytes(tableOn(problem, candidate), stage.range).cache;
+    return [...spillNotes(stage), ...precisionNotes(stage), ...cacheNotes(stage, cacheBytes)];
+  });
   return {
     planId: input.planId,
     instanceId: input.instanceId,
@@ -217,8 +226,8 @@ function precisionNotes({ nodeId, precision }: StagePlan): readonly PlanNote[] {
   return [{ nodeId, text: `its layers' matrices are converted to ${parsed.name}${storage === parsed.name ? '' : `, rounded to its grid and stored as ${storage}`}` }];
 }
 
-function cacheNotes({ nodeId, keyValueCache }: StagePlan): readonly PlanNote[] {
-  if (keyValueCache === 'host') return [{ nodeId, text: 'keeps keys and values in host memory' }];
+function cacheNotes({ nodeId, keyValueCache }: StagePlan, cacheBytes: number): readonly PlanNote[] {
+  if (keyValueCache === 'host') return [{ nodeId, text: `keeps keys and values in host memory: ${bytesText(cacheBytes)}` }];
   if (keyValueCache === 'none') return [{ nodeId, text: 'keeps no keys and values: it computes every sequence from its start again, with every step' }];
   return [];
 }

@@ -4,29 +4,23 @@
  *
  * Pure arithmetic on the memory model. It must not know how much a device has, nor why.
  */
-import { stagePositionOf } from './memory-model.js';
+import { hostCacheBytes, stagePositionOf } from './memory-model.js';
 import type { MemoryTable } from './memory-model.js';
 import type { LayerRange, Spill } from './types.js';
 
-export interface SpillOptions {
-  /** What the device takes. */
-  readonly deviceBytes: number;
-  readonly weightScale: number;
-}
-
 /**
- * Null when the device holds the whole stage. What is no layer (output matrix, buffers) is on the device in any case, so
+ * `deviceBytes` is what the device takes. Null when the device holds the whole stage. What is no layer (output matrix, buffers) is on the device in any case, so
  * a stage may ask for a little more than a tiny device has; then every layer spills.
  */
-export function spillOf(table: MemoryTable, range: LayerRange, options: SpillOptions): Spill | null {
+export function spillOf(table: MemoryTable, range: LayerRange, deviceBytes: number): Spill | null {
   const position = stagePositionOf(range, table.layers);
   const between = (sums: readonly number[], start: number, end: number): number => (sums[end] ?? 0) - (sums[start] ?? 0);
   const bytesOf = (start: number, end: number, extra: number): number =>
-    Math.ceil((between(table.weightsBefore, start, end) + extra) * options.weightScale) + between(table.cacheBefore, start, end)
+    between(table.weightsBefore, start, end) + extra + between(table.cacheBefore, start, end)
     + table.bufferBytesPerLayer * (end - start);
   let hostLayers = 0;
   const layers = range.end - range.start;
   while (hostLayers < layers
-    && bytesOf(range.start + hostLayers, range.end, table.extraWeights[position]) + table.buffers[position] > options.deviceBytes) hostLayers += 1;
-  return hostLayers === 0 ? null : { hostLayers, hostBytes: bytesOf(range.start, range.start + hostLayers, 0) };
+    && bytesOf(range.start + hostLayers, range.end, table.extraWeights[position]) + table.buffers[position] > deviceBytes) hostLayers += 1;
+  return hostLayers === 0 ? null : { hostLayers, hostBytes: bytesOf(range.start, range.start + hostLayers, 0) + hostCacheBytes(table, range.start, range.end) };
 }

@@ -228,8 +228,6 @@ export interface NodeSettings {
   readonly devices?: readonly DeviceKind[];
   /** Pins the node to this range. */
   readonly layers?: LayerRange;
-  /** Bytes of a layer on this node relative to the stored ones (precision); 1 when absent. Never sent. */
-  readonly weightScale?: number;
   /** A name that core/precision.ts parses. Absent = weights as the model stores them. */
   readonly precision?: string;
   /** Absent = device memory (host memory on cpu). */
@@ -300,6 +298,34 @@ export interface SamplingSettings {
   readonly ignoreEos: boolean;
   /** Added to logits: [token, bias]. */
   readonly logitBias: readonly (readonly [token: number, bias: number])[];
+  /** What the answer must look like. Absent = anything. */
+  readonly grammar?: Grammar;
+  /** Tell each token's probability, and of so many of the likeliest (0 to `MAX_ALTERNATIVES`). Absent = tell none. */
+  readonly probabilities?: number;
+}
+
+/** Most alternatives that a token's probability comes with. */
+export const MAX_ALTERNATIVES = 20;
+/** Longest grammar, in characters; it travels to the tail once for each sequence. */
+export const MAX_GRAMMAR_CHARACTERS = 256 * 1024;
+/** Most texts after which a grammar may begin, and the longest of them. */
+export const MAX_GRAMMAR_STARTS = 8;
+export const MAX_GRAMMAR_START_CHARACTERS = 64;
+
+/** A constraint on an answer's text; its state is a function of the tokens so far. */
+export interface Grammar {
+  /** In llama.cpp's GBNF; the answer is its rule `root`. */
+  readonly text: string;
+  /** The answer is free until one of these occurs in it, and `root` from there on. Absent = `root` from its first token on. */
+  readonly after?: readonly string[];
+}
+
+/** How likely a token was, by the model alone: before temperature, penalties, grammar and the like. */
+export interface TokenProbability {
+  /** Natural logarithm. */
+  readonly logprob: number;
+  /** The likeliest tokens, most likely first. */
+  readonly alternatives: readonly { readonly token: number; readonly logprob: number }[];
 }
 
 /** One sequence's part of an engine step; rows of the payload follow slice order. */
@@ -344,6 +370,8 @@ export interface SampledToken {
   readonly position: number;
   readonly token: number;
   readonly endOfGeneration: boolean;
+  /** Where the settings ask for it. */
+  readonly probability?: TokenProbability;
 }
 
 /** What a model is made of, as far as placement needs to know. Made by model/model-shape.ts from a GGUF header. */

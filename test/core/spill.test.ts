@@ -9,7 +9,7 @@ const SHAPE = shapeOf({ layers: 10, layerBytes: GB, tailBytes: 0.5 * GB });
 
 describe('B5: what a device has no room for', () => {
   const table = weightsOnly(SHAPE, OPTIONS);
-  const spill = (start: number, end: number, deviceBytes: number) => spillOf(table, { start, end }, { deviceBytes, weightScale: 1 });
+  const spill = (start: number, end: number, deviceBytes: number) => spillOf(table, { start, end }, deviceBytes);
 
   it('is nothing when all of the stage fits', () => {
     expect(spill(0, 5, 5 * GB)).toBeNull();
@@ -26,12 +26,20 @@ describe('B5: what a device has no room for', () => {
     expect(spill(5, 10, 0.1 * GB)).toEqual({ hostLayers: 5, hostBytes: 5 * GB });
   });
 
-  it('counts the cache of the layers that spill, and weights as they are converted', () => {
+  it('counts the cache of the layers that spill', () => {
     const real = libllamaMemory(SHAPE, OPTIONS);
     const whole = stageBytes(real, { start: 0, end: 10 });
-    const found = spillOf(real, { start: 0, end: 10 }, { deviceBytes: whole.total - 1, weightScale: 1 });
+    const found = spillOf(real, { start: 0, end: 10 }, whole.total - 1);
     expect(found).toEqual({ hostLayers: 1, hostBytes: GB + whole.cache / 10 + real.bufferBytesPerLayer });
-    expect(spillOf(table, { start: 0, end: 4 }, { deviceBytes: GB, weightScale: 0.5 })).toEqual({ hostLayers: 2, hostBytes: GB });
+  });
+
+  it('has a host cache on none of the device\'s bytes, and all of it in the host\'s', () => {
+    const table = libllamaMemory(SHAPE, OPTIONS);
+    const beside = { ...table, cacheBefore: table.cacheBefore.map(() => 0), hostCacheBefore: table.cacheBefore };
+    const whole = stageBytes(table, { start: 0, end: 10 });
+    expect(stageBytes(beside, { start: 0, end: 10 })).toEqual(whole);
+    expect(spillOf(beside, { start: 0, end: 10 }, whole.total - whole.cache)).toBeNull();
+    expect(spillOf(beside, { start: 0, end: 10 }, whole.total - whole.cache - 1)).toEqual({ hostLayers: 1, hostBytes: GB + whole.cache + table.bufferBytesPerLayer });
   });
 });
 

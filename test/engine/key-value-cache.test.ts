@@ -104,11 +104,11 @@ describe('B7: kv_cache', () => {
     const shape = modelShape(await readGgufHeader(MODEL_FILE), 'kjv');
     const options = { contextTokens: 512, slots: 8, keyType: 'q8_0', valueType: 'f16' } as const;
     const table = libllamaMemory(shape, options);
-    const without = nodeTable(shape, { keyValueCache: 'none' }, options, libllamaMemory);
+    const without = nodeTable({ shape, settings: { keyValueCache: 'none' }, ownMemory: false, options }, libllamaMemory);
     if (without === undefined) throw new Error('a table of its own');
     const middle = { start: 1, end: 4 };
     expect(stageBytes(without, middle).cache).toBe(stageBytes(table, middle).cache / 8);
     expect(stageBytes(without, middle).buffers - stageBytes(table, middle).buffers).toBe(8 * 512 * shape.hiddenSize * 4);
-    expect(nodeTable(shape, { keyValueCache: 'host' }, options, libllamaMemory)).toBeUndefined();
+    expect(nodeTable({ shape, settings: { keyValueCache: 'host' }, ownMemory: false, options }, libllamaMemory)).toBeUndefined();
   });
 });
