@@ -10,9 +10,10 @@ import type { Call, CallAnswer } from './calls.js';
 import type { ClusterInput, ClusterOutput, ClusterSettings } from './cluster-io.js';
 import { hostnameOf, isUnsettled, membersOf, whyNoCoordinator } from './cluster-table.js';
 import type { TableSources } from './cluster-table.js';
+import { Words } from './cluster-words.js';
 import { adopt, covers, NOTHING_DESIRED } from './desired-state.js';
 import { Election } from './election.js';
-import { ALIVE_INTERVAL_MS, FailureDetector } from './failure-detector.js';
+import { FailureDetector } from './failure-detector.js';
 import type { Liveness } from './failure-detector.js';
 import { loadInstance, unloadInstance } from './instances.js';
 import { Membership } from './membership.js';
@@ -29,8 +30,6 @@ import type { DesiredState, InstanceRequest, Millis, ModelShape, NodeId, NodeRec
 
 export type { ClusterInput, ClusterOutput, ClusterSettings } from './cluster-io.js';
 
-/** Stage statuses are repeated this often, in case a word was lost. */
-export const STAGES_INTERVAL_MS = 1_000;
 /** A dead node stays in the table this long. */
 export const FORGET_DEAD_AFTER_MS = 3_600_000;
 /** Serials of one incarnation: a node that starts anew never uses a plan id again. */
@@ -46,6 +45,7 @@ export class ClusterNode {
   private readonly shapes = new Map<string, ShapeAnswer>();
   private readonly statuses = new Map<NodeId, readonly StageStatus[]>();
   private readonly evidence: Evidence = { liveness: (nodeId) => this.liveness(nodeId), statuses: this.statuses };
+  private readonly words: Words;
   private election: Election | null = null;
   private state: DesiredState = NOTHING_DESIRED;
   private lastTerm: Term | null = null;
@@ -53,10 +53,6 @@ export class ClusterNode {
   private highestVersion = 0;
   private wasCoordinator = false;
   private coordinatorSinceMs: Millis = 0;
-  private aliveSentMs: Millis = Number.NEGATIVE_INFINITY;
-  private stagesSentMs: Millis = Number.NEGATIVE_INFINITY;
-  private claimSentMs: Millis = Number.NEGATIVE_INFINITY;
-  private claimDue = false;
   private tableVersion = 0;
   private joins = 0;
   private gone = false;
@@ -67,6 +63,17 @@ export class ClusterNode {
     this.membership = new Membership({ nodeId: settings.nodeId, incarnation: settings.incarnation, nonce: settings.nonce });
     this.reconciler = new Reconciler(settings.place, settings.incarnation * SERIALS_PER_INCARNATION);
     this.statuses.set(settings.nodeId, []);
+    this.words = new Words({
+      self: settings.nodeId,
+      incarnation: settings.incarnation,
+      peers: () => this.detector.connectedPeers(),
+      ownRecord: () => this.membership.ownRecord(),
+      term: () => this.term(),
+      ownStages: () => this.statuses.get(settings.nodeId) ?? [],
+      serving: () => this.serving(),
+      desired: () => this.state,
+      send: (to, message) => this.outputs.push({ kind: 'send', to, message }),
+    });
   }
 
   step(input: ClusterInput, nowMs: Millis): ClusterOutput[] {
@@ -140,10 +147,10 @@ export class ClusterNode {
       case 'capabilities':
         this.membership.updateOwn(input.capabilities, input.addresses ?? null);
         this.tableVersion += 1;
-        return this.sendRecord(this.detector.connectedPeers());
+        return this.words.record(this.detector.connectedPeers());
       case 'local_stages':
         this.statuses.set(this.settings.nodeId, input.statuses);
-        return this.sendStages(this.detector.connectedPeers());
+        return this.words.stages(this.detector.connectedPeers());
       case 'load':
       case 'unload': {
         const refused = this.calls.add(input, this.nowMs);
@@ -164,10 +171,10 @@ export class ClusterNode {
     this.detector.connected(nodeId, this.nowMs);
     election.peerConnected(aloneBefore, this.state.instances.length > 0, this.nowMs);
     // Statuses before the claim: who weighs it against another must know what really runs here.
-    this.sendRecord([nodeId]);
-    this.sendAlive([nodeId]);
-    this.sendStages([nodeId]);
-    if (election.role() === 'coordinator') this.sendClaim([nodeId]);
+    this.words.record([nodeId]);
+    this.words.alive([nodeId]);
+    this.words.stages([nodeId]);
+    if (election.role() === 'coordinator') this.words.claim([nodeId]);
   }
 
   private receive(from: NodeId, message: ClusterMessage, election: Election): void {
@@ -185,7 +192,7 @@ export class ClusterNode {
       case 'alive':
         return election.peerFollows(from, message.term, this.nowMs);
       case 'record_request':
-        return this.sendRecord([from]);
+        return this.words.record([from]);
       case 'coordinator':
         return this.meetClaim(from, message, election);
       case 'stages':
@@ -280,7 +287,7 @@ export class ClusterNode {
       if (coordinator !== null) this.dispatchCalls(coordinator);
     }
     for (const answer of this.calls.expired(this.nowMs, whyNoCoordinator(this.coordinator(), election.coordinatorOfPeers(), this.membership))) this.outputs.push({ kind: 'reply', ...answer });
-    this.sayWhatIsDue(election);
+    this.words.sayWhatIsDue(this.nowMs, election.role() === 'coordinator');
     this.forgetDead();
   }
 
@@ -296,13 +303,13 @@ export class ClusterNode {
       this.state = { ...this.state, version: Math.max(this.highestVersion, this.state.version) + 1 };
       this.highestVersion = this.state.version;
     }
-    this.claimDue = isCoordinator;
+    this.words.claimIsDue(isCoordinator);
     const text = term === null ? 'there is no coordinator' : `${this.hostnameOf(term.node)} coordinates (term ${term.counter} of ${term.node})`;
     this.lastTerm = term;
     this.wasCoordinator = isCoordinator;
     this.tableVersion += 1;
     this.tell('coordinator', text);
-    this.sendAlive(this.detector.connectedPeers());
+    this.words.alive(this.detector.connectedPeers());
   }
 
   private reconcile(election: Election): void {
@@ -353,51 +360,6 @@ export class ClusterNode {
     return result.answer;
   }
 
-  // Words to others.
-
-  private sayWhatIsDue(election: Election): void {
-    const peers = this.detector.connectedPeers();
-    if (this.nowMs - this.aliveSentMs >= ALIVE_INTERVAL_MS) {
-      this.aliveSentMs = this.nowMs;
-      this.sendAlive(peers);
-    }
-    if (this.nowMs - this.stagesSentMs >= STAGES_INTERVAL_MS) {
-      this.stagesSentMs = this.nowMs;
-      this.sendStages(peers);
-    }
-    if (election.role() !== 'coordinator') return;
-    if (!this.claimDue && this.nowMs - this.claimSentMs < ALIVE_INTERVAL_MS) return;
-    this.claimDue = false;
-    this.claimSentMs = this.nowMs;
-    this.sendClaim(peers);
-  }
-
-  private sendAlive(peers: readonly NodeId[]): void {
-    const message: ClusterMessage = {
-      kind: 'alive', incarnation: this.settings.incarnation, counter: this.membership.ownRecord()?.counter ?? 0, term: this.term(),
-    };
-    for (const to of peers) this.outputs.push({ kind: 'send', to, message });
-  }
-
-  private sendRecord(peers: readonly NodeId[]): void {
-    const record = this.membership.ownRecord();
-    if (record === null) return;
-    for (const to of peers) this.outputs.push({ kind: 'send', to, message: { kind: 'record', record } });
-  }
-
-  private sendStages(peers: readonly NodeId[]): void {
-    const term = this.term() ?? { counter: 0, node: this.settings.nodeId };
-    const message: ClusterMessage = { kind: 'stages', term, statuses: this.statuses.get(this.settings.nodeId) ?? [] };
-    for (const to of peers) this.outputs.push({ kind: 'send', to, message });
-  }
-
-  private sendClaim(peers: readonly NodeId[]): void {
-    const term = this.term();
-    if (term === null) return;
-    const message: ClusterMessage = { kind: 'coordinator', term, serving: this.serving(), desired: this.state };
-    for (const to of peers) this.outputs.push({ kind: 'send', to, message });
-  }
-
   private tell(what: 'membership' | 'coordinator' | 'desired', text: string): void {
     this.outputs.push({ kind: 'changed', what, text });
   }
@@ -434,7 +396,7 @@ export class ClusterNode {
   private changeDesired(desired: DesiredState): void {
     this.highestVersion = this.state.version + 1;
     this.state = { ...desired, version: this.highestVersion };
-    this.claimDue = true;
+    this.words.claimIsDue(true);
   }
 
   /** We stood still: what others said of their stages may be long over. */
