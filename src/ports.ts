@@ -93,6 +93,8 @@ export interface Vocabulary {
   tokenize(text: string, options: { readonly addSpecial: boolean; readonly parseSpecial: boolean }): Int32Array;
   /** The bytes of a token; special tokens give nothing unless `special`. */
   piece(token: number, special?: boolean): Uint8Array;
+  /** Throws `bad_request` when the engine cannot read the grammar. */
+  checkGrammar(text: string): void;
   close(): void;
 }
 
@@ -232,6 +234,8 @@ export interface VocabularyTable {
   /** Index = token id. Control tokens are empty. */
   readonly pieces: readonly Uint8Array[];
   readonly endOfGeneration: ReadonlySet<number>;
+  /** What control tokens look like where they are wanted as text. */
+  readonly controlTexts: ReadonlyMap<number, string>;
   readonly bos: number | null;
   readonly eos: number | null;
   readonly addsBos: boolean;
@@ -243,6 +247,8 @@ export interface Runner {
   loadStage(options: StageOptions, stageBytes: number): Promise<LoadedStage>;
   loadVocabulary(headerFile: string): Promise<VocabularyTable>;
   tokenize(text: string, options: { readonly addSpecial: boolean; readonly parseSpecial: boolean }): Promise<readonly number[]>;
+  /** Of the loaded vocabulary. Rejects with `bad_request` when the engine cannot read the grammar. */
+  checkGrammar(text: string): Promise<void>;
   probeDevices(backend: Backend): Promise<EngineInventory>;
   /** Writes a GGUF again in another precision; resolves with its bytes. */
   convert(options: ConvertOptions, sourceBytes: number): Promise<number>;

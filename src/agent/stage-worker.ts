@@ -136,6 +136,7 @@ export class StageWorker {
         index: token.position - target.promptLength,
         token: token.token,
         endOfGeneration: token.endOfGeneration,
+        ...(token.probability === undefined ? {} : { probability: token.probability }),
       });
     }
   }

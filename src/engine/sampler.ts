@@ -2,11 +2,17 @@
  * Draws tokens for one sequence with libllama's sampler chain.
  *
  * The draw at a position depends on (seed, position, logits) and on the tokens so far (penalties), never on how many
- * draws came before: a replay after a lost node continues as if undisturbed. It must not know slots or stages.
+ * draws came before: a replay after a lost node continues as if undisturbed. A grammar is asked about the token that was
+ * drawn; only if it refuses is the draw made again among those that it allows, as asking about all of them takes long.
+ * It must not know slots or stages.
  */
 import { RingError } from '../core/errors.js';
-import type { SamplingSettings } from '../core/types.js';
+import type { SamplingSettings, TokenProbability } from '../core/types.js';
+import { GrammarState } from './grammar.js';
+import type { GrammarVocabulary } from './grammar.js';
+import { viewMemory } from './llama.js';
 import type { Llama } from './llama.js';
+import { tokenProbability } from './probabilities.js';
 
 /** libllama takes this seed as "choose one at random". */
 const RANDOM_SEED = 0xffff_ffff;
@@ -14,6 +20,14 @@ const RANDOM_SEED = 0xffff_ffff;
 export interface SamplerVocabulary {
   readonly size: number;
   readonly endOfGeneration: ReadonlySet<number>;
+  /** Called for sequences that have a grammar. */
+  grammar(): GrammarVocabulary;
+}
+
+export interface Draw {
+  readonly token: number;
+  /** Where the settings ask for it. */
+  readonly probability?: TokenProbability;
 }
 
 export interface SamplerHistory {
@@ -35,6 +49,7 @@ export function stepSeed(seed: number, position: number): number {
 
 export class SequenceSampler {
   private readonly chain: bigint;
+  private readonly grammar: GrammarState | null;
   private closed = false;
 
   /** Throws `bad_request` for tokens outside the vocabulary. */
@@ -46,6 +61,8 @@ export class SequenceSampler {
   ) {
     this.check(settings, history);
     const { c } = llama;
+    this.grammar = settings.grammar === undefined ? null : new GrammarState(vocabulary.grammar(), settings.grammar);
+    for (const token of history.emittedTokens) this.grammar?.accept(token);
     this.chain = need(c.llama_sampler_chain_init(c.llama_sampler_chain_default_params()));
     this.addBias();
     const { size } = vocabulary;
@@ -69,20 +86,61 @@ export class SequenceSampler {
   }
 
   /** Draws from the logits of batch row `row` of the context's last call, for the token that will stand at `position`. */
-  sample(context: bigint, row: number, position: number): number {
-    const { c } = this.llama;
-    if (this.settings.temperature === 0) return c.llama_sampler_sample(this.chain, context, row);
-    const index = c.llama_sampler_chain_n(this.chain);
-    c.llama_sampler_chain_add(this.chain, need(c.llama_sampler_init_dist(stepSeed(this.settings.seed, position))));
-    const token = c.llama_sampler_sample(this.chain, context, row);
-    c.llama_sampler_free(c.llama_sampler_chain_remove(this.chain, index));
-    return token;
+  sample(context: bigint, row: number, position: number): Draw {
+    const { grammar, settings: { probabilities } } = this;
+    const token = grammar === null
+      ? this.withDraw(position, () => this.llama.c.llama_sampler_sample(this.chain, context, row))
+      : this.sampleWithin(grammar, context, row, position);
+    return probabilities === undefined ? { token } : { token, probability: tokenProbability(this.logits(context, row), token, probabilities) };
   }
 
   close(): void {
     if (this.closed) return;
     this.closed = true;
+    this.grammar?.close();
     this.llama.c.llama_sampler_free(this.chain);
+  }
+
+  /** Runs the chain with a sampler at its end that draws. */
+  private withDraw<T>(position: number, run: () => T): T {
+    if (this.settings.temperature === 0) return run();
+    const { c } = this.llama;
+    const index = c.llama_sampler_chain_n(this.chain);
+    c.llama_sampler_chain_add(this.chain, need(c.llama_sampler_init_dist(stepSeed(this.settings.seed, position))));
+    const result = run();
+    c.llama_sampler_free(c.llama_sampler_chain_remove(this.chain, index));
+    return result;
+  }
+
+  private sampleWithin(grammar: GrammarState, context: bigint, row: number, position: number): number {
+    const { candidates } = this.vocabulary.grammar();
+    const logits = this.logits(context, row);
+    const choose = (within: boolean): number | null => this.withDraw(position, () => {
+      candidates.load(logits);
+      if (within) grammar.restrict(candidates);
+      candidates.apply(this.chain);
+      return candidates.selected();
+    });
+    let token = choose(false);
+    if (token === null || !grammar.allows(token)) token = choose(true);
+    // Nothing that the model can say goes on from here: the answer ends.
+    if (token === null || !grammar.allows(token)) return this.endToken();
+    grammar.accept(token);
+    this.llama.c.llama_sampler_accept(this.chain, token);
+    return token;
+  }
+
+  private endToken(): number {
+    const [token] = this.vocabulary.endOfGeneration;
+    if (token === undefined) throw new RingError('bad_request', 'the grammar allows no token here, and the model has none that ends an answer');
+    return token;
+  }
+
+  /** A view of the engine's own: valid until its next call. */
+  private logits(context: bigint, row: number): Float32Array {
+    const pointer = this.llama.c.llama_get_logits_ith(context, row);
+    if (pointer === null) throw new RingError('engine_failed', `the engine has no logits for row ${row}`);
+    return new Float32Array(viewMemory(pointer, this.vocabulary.size * 4));
   }
 
   /** The chain owns what is added. */

@@ -11,6 +11,7 @@ import { architectureRules } from '../model/architectures.js';
 import type { StageEngine, StageInput, StageOptions, StageOutput } from '../ports.js';
 import { DecodeBatch } from './decode-batch.js';
 import { EmbeddingTable } from './embedding-table.js';
+import { GrammarVocabulary } from './grammar.js';
 import { GraphTap } from './graph-tap.js';
 import { viewMemory } from './llama.js';
 import { loadModel, openContext } from './model-loader.js';
@@ -87,6 +88,7 @@ class LlamaStage implements StageEngine {
   private readonly memory: bigint;
   private readonly batch: DecodeBatch;
   private readonly vocabulary: SamplerVocabulary;
+  private grammarVocabulary: GrammarVocabulary | null = null;
   /** Rows of one call, where they cannot go straight to `output`. */
   private readonly scratch: Float32Array;
   private output = new Float32Array(0);
@@ -123,6 +125,7 @@ class LlamaStage implements StageEngine {
     this.vocabulary = {
       size: this.vocabularySize,
       endOfGeneration: this.samples ? endOfGenerationTokens(model.llama, model.vocabulary, this.vocabularySize) : new Set(),
+      grammar: () => (this.grammarVocabulary ??= new GrammarVocabulary(model.llama, model.vocabulary, this.vocabularySize)),
     };
     const outputNode = this.samples ? null : `${rules.hiddenOutputNode}-${this.layers - 1}`;
     const overwriteNode = role === 'whole' ? null : rules.inputOverwriteNode ?? null;
@@ -298,9 +301,9 @@ class LlamaStage implements StageEngine {
     const drawn: SampledToken[] = [];
     for (let row = lastRow - draft.length; row <= lastRow; row += 1) {
       const position = open.next - (lastRow - row);
-      const token = sampler.sample(this.context, row, position);
+      const { token, probability } = sampler.sample(this.context, row, position);
       const endOfGeneration = this.vocabulary.endOfGeneration.has(token);
-      drawn.push({ slot, sequenceId, position, token, endOfGeneration });
+      drawn.push({ slot, sequenceId, position, token, endOfGeneration, ...(probability === undefined ? {} : { probability }) });
       if (endOfGeneration || token !== draft[drawn.length - 1]) break;
     }
     return drawn;

@@ -5,6 +5,7 @@
  */
 import { RingError } from '../core/errors.js';
 import type { Vocabulary } from '../ports.js';
+import { GrammarState, GrammarVocabulary } from './grammar.js';
 import type { Llama } from './llama.js';
 import { loadModel } from './model-loader.js';
 
@@ -39,6 +40,7 @@ class LlamaVocabulary implements Vocabulary {
   readonly eos: number | null;
   readonly endOfGeneration: ReadonlySet<number>;
   readonly addsBos: boolean;
+  private grammarVocabulary: GrammarVocabulary | null = null;
   private pieceBuffer = new Uint8Array(new ArrayBuffer(256));
   private closed = false;
 
@@ -80,6 +82,12 @@ class LlamaVocabulary implements Vocabulary {
       length = this.pieceInto(token, special);
     }
     return this.pieceBuffer.slice(0, Math.max(0, length));
+  }
+
+  checkGrammar(text: string): void {
+    this.checkOpen();
+    this.grammarVocabulary ??= new GrammarVocabulary(this.llama, this.vocabulary, this.size);
+    GrammarState.check(this.grammarVocabulary, text);
   }
 
   close(): void {

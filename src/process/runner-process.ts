@@ -31,6 +31,7 @@ const PROBE_DEADLINE_MS = 30_000;
 /** A device may compile its kernels first, and everything else comes before measuring. */
 const MEASURE_DEADLINE_MS = 180_000;
 const TOKENIZE_DEADLINE_MS = 30_000;
+const GRAMMAR_DEADLINE_MS = 20_000;
 /** One step of the engine, a long prefill on a slow machine included. */
 export const STEP_DEADLINE_MS = 300_000;
 /** After its pipe was closed; a step under way is not waited for any longer. */
@@ -115,6 +116,12 @@ export class RunnerProcess implements Runner {
     const message = await this.ask({ kind: 'tokenize', call, text, ...options }, (answer) => answer.kind === 'tokenized' && answer.call === call, TOKENIZE_DEADLINE_MS, 'tokenizing', call);
     if (message.kind !== 'tokenized') throw new RingError('internal', `${this.what} answered ${message.kind} to a tokenize call`);
     return message.tokens;
+  }
+
+  async checkGrammar(text: string): Promise<void> {
+    const call = this.nextCall;
+    this.nextCall += 1;
+    await this.ask({ kind: 'check_grammar', call, text }, (answer) => answer.kind === 'grammar_checked' && answer.call === call, GRAMMAR_DEADLINE_MS, 'checking a grammar', call);
   }
 
   /** Devices that the engine package of `backend` finds. Empty when the package is not installed or finds none. */

@@ -37,7 +37,7 @@ function onFrame(frame: Uint8Array): void {
     return;
   }
   const message = decodeToRunner(body);
-  const call = message.kind === 'tokenize' ? message.call : 0;
+  const call = message.kind === 'tokenize' || message.kind === 'check_grammar' ? message.call : 0;
   try {
     loop.control(message);
   } catch (error) {

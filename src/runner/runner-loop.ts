@@ -34,6 +34,11 @@ export class RunnerLoop {
       case 'load_stage': return this.loadStage(message.options);
       case 'load_vocabulary': return this.loadVocabulary(message.headerFile);
       case 'tokenize': return this.tokenize(message);
+      case 'check_grammar':
+        if (this.vocabulary === null) throw new RingError('not_ready', 'no vocabulary is loaded in this runner');
+        this.vocabulary.checkGrammar(message.text);
+        this.output.control({ kind: 'grammar_checked', call: message.call });
+        return;
       case 'probe_devices': return this.probe(message.backend);
       case 'measure':
         this.output.control({ kind: 'measured', speed: measureSpeed(message.options) });
@@ -120,12 +125,20 @@ export class RunnerLoop {
     const vocabulary = openVocabulary(headerFile);
     this.vocabulary = vocabulary;
     const pieces: Uint8Array[] = [];
-    for (let token = 0; token < vocabulary.size; token += 1) pieces.push(vocabulary.piece(token));
+    const controlTexts = new Map<number, string>();
+    for (let token = 0; token < vocabulary.size; token += 1) {
+      const piece = vocabulary.piece(token);
+      pieces.push(piece);
+      if (piece.byteLength > 0) continue;
+      const text = Buffer.from(vocabulary.piece(token, true)).toString('utf8');
+      if (text !== '') controlTexts.set(token, text);
+    }
     this.output.control({
       kind: 'vocabulary',
       table: {
         pieces,
         endOfGeneration: vocabulary.endOfGeneration,
+        controlTexts,
         bos: vocabulary.bos,
         eos: vocabulary.eos,
         addsBos: vocabulary.addsBos,

@@ -8,7 +8,10 @@
  * lies about its shape is `bad_frame`.
  */
 import { RingError } from '../core/errors.js';
-import type { SampledToken, SamplingSettings, SequenceOperation, SequenceSlice } from '../core/types.js';
+import {
+  MAX_ALTERNATIVES, MAX_GRAMMAR_CHARACTERS, MAX_GRAMMAR_START_CHARACTERS, MAX_GRAMMAR_STARTS,
+} from '../core/types.js';
+import type { Grammar, SampledToken, SamplingSettings, SequenceOperation, SequenceSlice, TokenProbability } from '../core/types.js';
 import { ringagent } from './gen/messages.js';
 
 const { Header, DType } = ringagent.activation;
@@ -54,7 +57,7 @@ export function encodeActivation(activation: Activation): Uint8Array {
     tokens: activation.tokens === null ? [] : Array.from(activation.tokens),
     dtype: activation.hidden === null ? DType.NONE : DType.F32,
     hiddenSize: activation.hiddenSize,
-    sampled: [...activation.sampled],
+    sampled: activation.sampled.map(({ probability, ...token }) => ({ ...token, probability: toWireProbability(probability) })),
     computeMicros: activation.computeMicros,
     stageMicros: [...activation.stageMicros],
   }).finish();
@@ -136,6 +139,7 @@ function fromWireHeader(wire: WireHeader): ActivationHeader {
       position: sampled.position ?? 0,
       token: sampled.token ?? 0,
       endOfGeneration: sampled.endOfGeneration ?? false,
+      ...fromWireProbability(sampled.probability),
     })),
     computeMicros: wire.computeMicros,
     stageMicros: wire.stageMicros,
@@ -183,13 +187,20 @@ function fromWireOperation(wire: WireOperation): SequenceOperation {
 
 /** Shared with the control channel's `generate`. */
 export function toWireSampling(sampling: SamplingSettings): WireSampling {
-  return { ...sampling, logitBias: sampling.logitBias.map(([token, bias]) => ({ token, bias })) };
+  const { logitBias, grammar, ...others } = sampling;
+  return {
+    ...others,
+    logitBias: logitBias.map(([token, bias]) => ({ token, bias })),
+    ...(grammar === undefined ? {} : { grammar: { text: grammar.text, after: [...grammar.after ?? []] } }),
+  };
 }
 
 /** Throws `bad_frame` when a number is not one that a sampler can take. */
 export function fromWireSampling(wire: WireSampling): SamplingSettings {
   const bias = wire.logitBias ?? [];
   if (bias.length > MAX_ITEMS) throw bad(`a logit bias of more than ${MAX_ITEMS} entries`);
+  const { grammar, probabilities } = wire;
+  if ((probabilities ?? 0) > MAX_ALTERNATIVES) throw bad(`${probabilities} alternatives to each token`);
   return {
     temperature: finite(wire.temperature, 'temperature'),
     topK: wire.topK ?? 0,
@@ -201,6 +212,34 @@ export function fromWireSampling(wire: WireSampling): SamplingSettings {
     presencePenalty: finite(wire.presencePenalty, 'presence_penalty'),
     ignoreEos: wire.ignoreEos ?? false,
     logitBias: bias.map((entry) => [entry.token ?? 0, finite(entry.bias, 'logit_bias')] as const),
+    ...(grammar ? { grammar: fromWireGrammar(grammar) } : {}),
+    ...(probabilities === null || probabilities === undefined ? {} : { probabilities }),
+  };
+}
+
+function fromWireGrammar(wire: ringagent.activation.Grammar.$Properties): Grammar {
+  const text = wire.text ?? '';
+  const after = wire.after ?? [];
+  if (text.length > MAX_GRAMMAR_CHARACTERS) throw bad(`a grammar of ${text.length} characters`);
+  if (after.length > MAX_GRAMMAR_STARTS || after.some((start) => start === '' || start.length > MAX_GRAMMAR_START_CHARACTERS)) throw bad('a grammar that begins after impossible texts');
+  return after.length === 0 ? { text } : { text, after };
+}
+
+/** Shared with the control channel's `token`. */
+export function toWireProbability(probability: TokenProbability | undefined): ringagent.activation.Probability.$Properties | null {
+  return probability === undefined ? null : { logprob: probability.logprob, alternatives: [...probability.alternatives] };
+}
+
+/** Throws `bad_frame`. Nothing = not told. */
+export function fromWireProbability(wire: ringagent.activation.Probability.$Properties | null | undefined): { readonly probability?: TokenProbability } {
+  if (!wire) return {};
+  const alternatives = wire.alternatives ?? [];
+  if (alternatives.length > MAX_ALTERNATIVES) throw bad(`${alternatives.length} alternatives to a token`);
+  return {
+    probability: {
+      logprob: finite(wire.logprob, 'logprob'),
+      alternatives: alternatives.map(({ token, logprob }) => ({ token: token ?? 0, logprob: finite(logprob, 'logprob') })),
+    },
   };
 }
 

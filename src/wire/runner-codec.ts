@@ -15,6 +15,7 @@ export type ToRunner =
   | { readonly kind: 'load_stage'; readonly options: StageOptions }
   | { readonly kind: 'load_vocabulary'; readonly headerFile: string }
   | { readonly kind: 'tokenize'; readonly call: number; readonly text: string; readonly addSpecial: boolean; readonly parseSpecial: boolean }
+  | { readonly kind: 'check_grammar'; readonly call: number; readonly text: string }
   | { readonly kind: 'probe_devices'; readonly backend: Backend }
   | { readonly kind: 'measure'; readonly options: MeasureOptions }
   | { readonly kind: 'convert'; readonly options: ConvertOptions }
@@ -24,6 +25,7 @@ export type FromRunner =
   | { readonly kind: 'loaded'; readonly stage: LoadedStage }
   | { readonly kind: 'vocabulary'; readonly table: VocabularyTable }
   | { readonly kind: 'tokenized'; readonly call: number; readonly tokens: readonly number[] }
+  | { readonly kind: 'grammar_checked'; readonly call: number }
   | { readonly kind: 'devices'; readonly inventory: EngineInventory }
   | { readonly kind: 'measured'; readonly speed: MeasuredSpeed }
   | { readonly kind: 'resident'; readonly bytes: number }
@@ -47,6 +49,7 @@ export function decodeToRunner(bytes: Uint8Array): ToRunner {
     const { call, text, addSpecial, parseSpecial } = wire.tokenize;
     return { kind: 'tokenize', call: call ?? 0, text: text ?? '', addSpecial: addSpecial ?? false, parseSpecial: parseSpecial ?? false };
   }
+  if (wire.checkGrammar) return { kind: 'check_grammar', call: wire.checkGrammar.call ?? 0, text: wire.checkGrammar.text ?? '' };
   if (wire.probeDevices) return { kind: 'probe_devices', backend: (wire.probeDevices.backend ?? 'cpu') as Backend };
   if (wire.reset) return { kind: 'reset' };
   if (wire.convert) {
@@ -72,6 +75,7 @@ export function decodeFromRunner(bytes: Uint8Array): FromRunner {
   }
   if (wire.vocabulary) return { kind: 'vocabulary', table: fromWireVocabulary(wire.vocabulary) };
   if (wire.tokenized) return { kind: 'tokenized', call: wire.tokenized.call ?? 0, tokens: wire.tokenized.tokens ?? [] };
+  if (wire.grammarChecked) return { kind: 'grammar_checked', call: wire.grammarChecked };
   if (wire.devices) {
     const { version, libraryDirectory, devices } = wire.devices;
     return { kind: 'devices', inventory: { version: version ?? '', libraryDirectory: libraryDirectory ?? '', devices: (devices ?? []).map(fromWireDevice) } };
@@ -95,6 +99,7 @@ function toWire(message: ToRunner): ringagent.runner.ToRunner.$Properties {
     case 'load_stage': return { loadStage: { ...message.options, backend: message.options.backend ?? '', keyValueCache: message.options.keyValueCache ?? '' } };
     case 'load_vocabulary': return { loadVocabulary: { headerFile: message.headerFile } };
     case 'tokenize': return { tokenize: message };
+    case 'check_grammar': return { checkGrammar: { call: message.call, text: message.text } };
     case 'probe_devices': return { probeDevices: { backend: message.backend } };
     case 'measure': return { measure: message.options };
     case 'convert': return { convert: message.options };
@@ -115,10 +120,13 @@ function fromRunnerToWire(message: FromRunner): ringagent.runner.FromRunner.$Pro
           bos: table.bos ?? NO_TOKEN,
           eos: table.eos ?? NO_TOKEN,
           addsBos: table.addsBos,
+          controlTokens: [...table.controlTexts.keys()],
+          controlTexts: [...table.controlTexts.values()],
         },
       };
     }
     case 'tokenized': return { tokenized: { call: message.call, tokens: [...message.tokens] } };
+    case 'grammar_checked': return { grammarChecked: message.call };
     case 'devices': return { devices: { ...message.inventory, devices: [...message.inventory.devices] } };
     case 'measured': return { measured: message.speed };
     case 'resident': return { resident: { bytes: message.bytes } };
@@ -157,7 +165,15 @@ function fromWireVocabulary(wire: ringagent.runner.Vocabulary.$Properties): Voca
     offset += length;
   }
   const token = (value: number | null | undefined): number | null => (value === undefined || value === null || value === NO_TOKEN ? null : value);
-  return { pieces, endOfGeneration: new Set(wire.endOfGeneration ?? []), bos: token(wire.bos), eos: token(wire.eos), addsBos: wire.addsBos ?? false };
+  const texts = wire.controlTexts ?? [];
+  return {
+    pieces,
+    endOfGeneration: new Set(wire.endOfGeneration ?? []),
+    controlTexts: new Map((wire.controlTokens ?? []).map((control, index) => [control, texts[index] ?? ''])),
+    bos: token(wire.bos),
+    eos: token(wire.eos),
+    addsBos: wire.addsBos ?? false,
+  };
 }
 
 function fromWireDevice(wire: ringagent.runner.Device.$Properties): Device {

@@ -64,7 +64,7 @@ class Bench {
       log: silent,
       nodeId: 'origin',
       vocabularies: {
-        table: async () => ({ pieces: PIECES, endOfGeneration: new Set<number>(), bos: null, eos: null, addsBos: false }),
+        table: async () => ({ pieces: PIECES, endOfGeneration: new Set<number>(), controlTexts: new Map(), bos: null, eos: null, addsBos: false }),
         tokenizeText: async () => PROMPT,
         tokenizeChat: async () => PROMPT,
       },

@@ -27,7 +27,7 @@ function launcherOf(answer: (backend: Backend) => MeasuredSpeed): { readonly lau
     throw new Error('not of this test');
   };
   const runner: Runner = {
-    pid: null, loadStage: unused, loadVocabulary: unused, tokenize: unused, probeDevices: unused, reset: unused, step: unused, drained: unused,
+    pid: null, loadStage: unused, loadVocabulary: unused, checkGrammar: unused, tokenize: unused, probeDevices: unused, reset: unused, step: unused, drained: unused,
     convert: unused,
     measure: async ({ backend }) => {
       measured.push(backend);
