@@ -16,6 +16,10 @@ import { metadataArray, metadataNumber, uint32 } from './gguf-values.js';
  */
 export const LATENT_ATTENTION_KEY = 'attention.key_length_mla';
 
+/** `all_beside_attention`: every layer has a state and keys and values. A model's own list of layers goes before an interval. */
+export type RecurrentLayers =
+  | 'none' | 'all' | 'all_beside_attention' | 'without_kv_heads' | 'without_kv_heads_and_feed_forward' | 'all_but_every_4th' | 'all_but_every_8th';
+
 export interface ArchitectureRules {
   readonly name: string;
   /** False when libllama cannot load it at all. */
@@ -49,8 +53,10 @@ export interface ArchitectureRules {
   readonly embeddingScale: 'none' | 'sqrt_hidden_size';
   /** Hidden states need four positions per token, section-major (M-RoPE). */
   readonly ropeSections: boolean;
-  /** The KV cache cannot drop its last tokens: no partial rollback. */
+  /** Some layer keeps a state that cannot drop its last tokens: no partial rollback. */
   readonly recurrent: boolean;
+  /** Which layers keep such a state (model/recurrent-state.ts has its size). */
+  readonly recurrentLayers: RecurrentLayers;
   /** Metadata that a stage needs beyond the generic cut. Keys are without the `<architecture>.` prefix. */
   readonly stageMetadata: (model: ArchitectureFacts, range: LayerRange) => ReadonlyMap<string, GgufValue>;
 }
@@ -67,7 +73,7 @@ const NOTHING: ReadonlyMap<string, GgufValue> = new Map();
 
 const GENERIC: Omit<ArchitectureRules, 'name'> = {
   known: true, unsplittableReason: null, patternLayers: 1, window: 'none', otherPatternLayers: 1, defaultWindowTokens: 0, layerCountSwitches: [],
-  outputMatrix: 'optional', hiddenOutputNode: 'l_out', embeddingScale: 'none', ropeSections: false, recurrent: false,
+  outputMatrix: 'optional', hiddenOutputNode: 'l_out', embeddingScale: 'none', ropeSections: false, recurrent: false, recurrentLayers: 'none',
   stageMetadata: () => NOTHING,
 };
 
@@ -131,9 +137,12 @@ const UNSPLITTABLE: Readonly<Record<string, string>> = {
   glm4: 'the engine takes hidden states only with a multimodal conversion of it', glm4moe: 'the engine takes hidden states only with a multimodal conversion of it',
   plamo2: 'it names the outputs of its layers differently', deepseek4: 'it names the outputs of its layers differently',
 };
-const RECURRENT = new Set([
-  'mamba', 'mamba2', 'rwkv6', 'rwkv6qwen2', 'rwkv7', 'arwkv7', ...Object.keys(UNSPLITTABLE).filter((name) => UNSPLITTABLE[name] === HYBRID), 'plamo2',
-]);
+const RECURRENT: Readonly<Record<string, RecurrentLayers>> = {
+  mamba: 'all', mamba2: 'all', rwkv6: 'all', rwkv6qwen2: 'all', rwkv7: 'all', arwkv7: 'all', 'falcon-h1': 'all_beside_attention',
+  jamba: 'without_kv_heads', plamo2: 'without_kv_heads', lfm2: 'without_kv_heads', lfm2moe: 'without_kv_heads', granitehybrid: 'without_kv_heads',
+  'kimi-linear': 'without_kv_heads', nemotron_h: 'without_kv_heads_and_feed_forward', nemotron_h_moe: 'without_kv_heads_and_feed_forward',
+  qwen3next: 'all_but_every_4th', qwen35: 'all_but_every_4th', qwen35moe: 'all_but_every_4th', 'minimax-01': 'all_but_every_8th',
+};
 const WITHOUT_TEXT = new Set([
   'clip', 'bert', 'modern-bert', 'nomic-bert', 'nomic-bert-moe', 'neo-bert', 'jina-bert-v2', 'jina-bert-v3', 'eurobert',
   'gemma-embedding', 'llama-embed', 't5encoder', 'wavtokenizer-dec', 'eagle3', 'dflash', 'gemma4-assistant',
@@ -158,10 +167,11 @@ export function architectureRules(name: string): ArchitectureRules {
   const splittable = Object.hasOwn(SPLITTABLE, name) ? SPLITTABLE[name] : undefined;
   if (splittable !== undefined) return { ...GENERIC, ...splittable, name };
   const reason = Object.hasOwn(UNSPLITTABLE, name) ? UNSPLITTABLE[name] : undefined;
-  const recurrent = RECURRENT.has(name);
+  const recurrentLayers = Object.hasOwn(RECURRENT, name) ? RECURRENT[name] ?? 'none' : 'none';
+  const recurrent = recurrentLayers !== 'none';
   const known = reason !== undefined || recurrent || OTHERS.has(name);
   const why = WITHOUT_TEXT.has(name) ? NOT_GENERATIVE : reason ?? (known ? 'no test has shown yet that its stages compute the same' : 'the engine does not know it');
-  return { ...GENERIC, name, known, recurrent, unsplittableReason: `architecture ${name} runs whole on one node: ${why}` };
+  return { ...GENERIC, name, known, recurrent, recurrentLayers, unsplittableReason: `architecture ${name} runs whole on one node: ${why}` };
 }
 
 /** Null when the engine can run it; else the reason. */

@@ -13,6 +13,7 @@ import { shardName } from './gguf-reader.js';
 import { metadataNumber, metadataPerLayer } from './gguf-values.js';
 import { architectureFacts, layerOfTensor } from './model-facts.js';
 import { layerBytesAs } from './precision-bytes.js';
+import { recurrentLayers } from './recurrent-state.js';
 import { tailExtraBytes, tiedCopyBytes } from './stage-file.js';
 
 /** The name that people type: the file's name without `.gguf` and without the shard number. */
@@ -29,6 +30,8 @@ export function modelShape(header: GgufHeader, name: string): ModelShape {
   const number = (suffix: string): number | null => countOf(facts, suffix, where);
   const rules = splitRules(facts);
   const kv = kvElements(facts, where);
+  const recurrent = recurrentLayers(facts);
+  const cached = (elements: readonly number[]): number[] => elements.map((count, layer) => (recurrent[layer]?.keepsCache === false ? 0 : count));
   const layerBytes = Array.from({ length: layers }, () => 0);
   // A tied output matrix may be in memory twice.
   let wholeBytes = tiedCopyBytes(header);
@@ -47,10 +50,10 @@ export function modelShape(header: GgufHeader, name: string): ModelShape {
     headBytes: 0,
     tailBytes: tailExtraBytes(header, architecture),
     wholeBytes,
-    keyElementsPerToken: kv.keys,
-    valueElementsPerToken: kv.values,
+    keyElementsPerToken: cached(kv.keys),
+    valueElementsPerToken: cached(kv.values),
     keyHeadSizes: kv.keyHeadSizes,
-    stateBytesPerSlot: Array.from({ length: layers }, () => 0),
+    stateBytesPerSlot: recurrent.map(({ stateBytesPerSlot }) => stateBytesPerSlot),
     windowTokens: rules.windowTokens,
     feedForwardSize: Math.max(0, ...(perLayerCounts(facts, 'feed_forward_length', where) ?? [])),
     attentionHeads: Math.max(0, ...(perLayerCounts(facts, 'attention.head_count', where) ?? [])),

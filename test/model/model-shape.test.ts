@@ -54,6 +54,40 @@ describe('the shape of a model', () => {
     expect(shapeOf('phi3', 4, window)).toMatchObject({ cutPeriod: 1, windowTokens: [0, 0, 0, 0] });
   });
 
+  it('knows the state of recurrent layers, and that those have no keys and values', () => {
+    const ssm = { 'ssm.conv_kernel': uint32(4), 'ssm.inner_size': uint32(6144), 'ssm.state_size': uint32(128), 'ssm.group_count': uint32(16), 'ssm.time_step_rank': uint32(48) };
+    // The figures that the engine prints for a qwen35 of 64 layers: 48 of them recurrent, 149.62 MiB for one sequence.
+    const gated = shapeOf('qwen35', 64, ssm);
+    expect(gated.stateBytesPerSlot.slice(0, 5)).toEqual([3_268_608, 3_268_608, 3_268_608, 0, 3_268_608]);
+    expect(sum(gated.stateBytesPerSlot) / 1024 ** 2).toBeCloseTo(149.62, 1);
+    expect(gated.keyElementsPerToken.map((count) => count > 0).slice(0, 5)).toEqual([false, false, false, true, false]);
+    expect(shapeOf('qwen3next', 4, { ...ssm, full_attention_interval: uint32(2) }).stateBytesPerSlot.map((bytes) => bytes > 0)).toEqual([true, false, true, false]);
+    expect(shapeOf('qwen35', 5, { ...ssm, nextn_predict_layers: uint32(1) }).stateBytesPerSlot.map((bytes) => bytes > 0)).toEqual([true, true, true, false, false]);
+    const listed = shapeOf('qwen35', 4, { ...ssm, 'attention.recurrent_layers': numberArray('uint32', [0, 1, 1, 0]) });
+    expect(listed.stateBytesPerSlot.map((bytes) => bytes > 0)).toEqual([false, true, true, false]);
+  });
+
+  it('knows which layers are recurrent by what each family says', () => {
+    const ssm = { 'ssm.conv_kernel': uint32(4), 'ssm.inner_size': uint32(64), 'ssm.state_size': uint32(16) };
+    const heads = (...counts: number[]): GgufValue => numberArray('uint32', counts);
+    const states = (architecture: string, extra: Readonly<Record<string, GgufValue>>): number[] => [...shapeOf(architecture, 4, extra).stateBytesPerSlot];
+    expect(states('mamba', ssm)).toEqual([4864, 4864, 4864, 4864]);
+    expect(states('jamba', { ...ssm, 'attention.head_count_kv': heads(0, 0, 1, 0) })).toEqual([4864, 4864, 0, 4864]);
+    expect(states('granitehybrid', { ...ssm, 'ssm.group_count': uint32(1), 'attention.head_count_kv': heads(0, 1, 1, 0) })).toEqual([4 * (3 * 96 + 1024), 0, 0, 5248]);
+    expect(states('nemotron_h', { ...ssm, 'attention.head_count_kv': heads(0, 0, 1, 0), feed_forward_length: heads(0, 64, 0, 0) })).toEqual([4864, 0, 0, 4864]);
+    expect(states('lfm2', { 'shortconv.l_cache': uint32(3), 'attention.head_count_kv': heads(0, 0, 1, 0) })).toEqual([256, 256, 0, 256]);
+    expect(states('rwkv6', { 'wkv.head_size': uint32(8) })).toEqual([1280, 1280, 1280, 1280]);
+    expect(states('rwkv7', { 'wkv.head_size': uint32(8), token_shift_count: uint32(1) })[0]).toBe(1152);
+    expect(states('kimi-linear', { 'ssm.conv_kernel': uint32(4), 'kda.head_dim': uint32(8), 'attention.head_count_kv': heads(0, 1, 0, 0) })).toEqual([1088, 0, 1088, 1088]);
+    const lightning = shapeOf('minimax-01', 8, {});
+    expect(lightning.stateBytesPerSlot).toEqual([2048, 2048, 2048, 2048, 2048, 2048, 2048, 0]);
+    const both = shapeOf('falcon-h1', 4, ssm);
+    expect(both.stateBytesPerSlot).toEqual([4864, 4864, 4864, 4864]);
+    expect(both.keyElementsPerToken).toEqual([16, 32, 16, 32]);
+    expect(states('llama', ssm)).toEqual([0, 0, 0, 0]);
+    expect(states('mamba', { 'ssm.conv_kernel': float32(Number.NaN) })).toEqual([0, 0, 0, 0]);
+  });
+
   it('passes guards on to the planner', () => {
     expect(shapeOf('gemma2', 46, {}).unsplittableReason).toMatch(/exactly this number of layers/);
     expect(shapeOf('gemma3', 64, {}).refusedStageLayers.map((entry) => entry.layers)).toEqual([62]);
