@@ -24,7 +24,7 @@ export function heldModels(records: readonly NodeRecord[], desired: DesiredState
 
 /**
  * The model that `reference` names: a name, a digest or its prefix. Empty = the only served model, else `defaultModel`.
- * Null when no record names it.
+ * Null when no record names it and it is not to be served.
  */
 export function resolveModel(reference: string, records: readonly NodeRecord[], desired: DesiredState, defaultModel: string): HeldModel | null {
   const models = heldModels(records, desired);
@@ -33,11 +33,16 @@ export function resolveModel(reference: string, records: readonly NodeRecord[], 
     const only = served.length === 1 ? served[0] : undefined;
     return only ?? models.find((model) => model.name === defaultModel) ?? null;
   }
+  // What is to be served is known by name also while those who hold it are away: a request then hears that, not "unknown".
+  return modelNamed(reference, models) ?? modelNamed(reference, desired.instances.flatMap(({ plan }) => (plan === null ? [] : [plan.model])));
+}
+
+function modelNamed(reference: string, models: readonly HeldModel[]): HeldModel | null {
   const byName = models.find((model) => model.name === reference || `${model.name}.gguf` === reference);
   if (byName !== undefined) return byName;
   if (reference.length < MIN_DIGEST_PREFIX || !/^[0-9a-f]+$/.test(reference)) return null;
-  const matches = models.filter((model) => model.digest.startsWith(reference));
-  return matches.length === 1 ? matches[0] ?? null : null;
+  const matches = new Map(models.filter((model) => model.digest.startsWith(reference)).map((model) => [model.digest, model]));
+  return matches.size === 1 ? [...matches.values()][0] ?? null : null;
 }
 
 function isLoaded(model: HeldModel, desired: DesiredState): boolean {
