@@ -8,20 +8,21 @@ import { existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import type { ClusterStatus } from '../../src/agent/service.js';
 import type { LanHost } from '../lan/harness.js';
 import { callHttp } from './http.js';
 import type { HttpAnswer, HttpCall, HttpTarget } from './http.js';
 import { OWNER_TAG } from './owner.js';
+import { PACKAGE_ROOT } from './package-root.js';
 import { clearStaleProcesses, runToEnd, signalQuietly, TestChild, waitUntil } from './processes.js';
 import type { Exit, Finished } from './processes.js';
 
-const MAIN = fileURLToPath(new URL('../../dist/src/cli/main.js', import.meta.url));
+const MAIN = join(PACKAGE_ROOT, 'dist', 'src', 'cli', 'main.js');
 /** Where the API listens when nobody says otherwise. */
 const DEFAULT_API_PORT = 11500;
 const START_DEADLINE_MS = 30_000;
-const STOP_DEADLINE_MS = 30_000;
+/** Longer than an agent lets its answers finish. */
+const STOP_DEADLINE_MS = 40_000;
 const COMMAND_DEADLINE_MS = 60_000;
 const POLL_MS = 50;
 

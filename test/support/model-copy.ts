@@ -3,9 +3,10 @@
  * has, although every node's package ships the built-in one. It must not know nodes.
  */
 import { readFileSync, writeFileSync } from 'node:fs';
-import { fileURLToPath } from 'node:url';
+import { join } from 'node:path';
+import { PACKAGE_ROOT } from './package-root.js';
 
-export const BUILT_IN_MODEL = fileURLToPath(new URL('../../models/kjv-q8_0.gguf', import.meta.url));
+export const BUILT_IN_MODEL = join(PACKAGE_ROOT, 'models', 'kjv-q8_0.gguf');
 
 const NAME_KEY = 'general.name';
 /** After the key: u32 type, u64 length, then the text. */
