@@ -297,6 +297,8 @@ export interface StageFiles {
 
 export interface ChatPrompt {
   readonly messages: readonly { readonly role: string; readonly content: unknown }[];
+  /** Further variables of the template, such as `enable_thinking`. */
+  readonly variables?: Readonly<Record<string, unknown>>;
 }
 
 /** What this node keeps of a model, for people. */

@@ -6,13 +6,14 @@
  * each, in order, by their index in the answer.
  */
 import { RingError } from '../core/errors.js';
-import type { ControlMessage, FinishReason } from '../core/messages.js';
+import type { ControlMessage, FinishReason, TokenMessage } from '../core/messages.js';
+import { REASONING_MARK_TEXTS } from '../core/reasoning.js';
 import { StopSequence } from '../core/stop-sequence.js';
 import { TextStream } from '../core/text-stream.js';
 import type { HeldModel, Instance, NodeId, Plan } from '../core/types.js';
-import type { Clock, Log } from '../ports.js';
+import type { Clock, Log, VocabularyTable } from '../ports.js';
 import type { CompletionEvent, CompletionTask, Prompt } from './service.js';
-import type { Vocabularies } from './vocabularies.js';
+import type { TokenizedPrompt, Vocabularies } from './vocabularies.js';
 import { orAborted } from './vocabularies.js';
 
 /** Longest silence of a running request: a long prefill on a slow ring is well below it. */
@@ -43,7 +44,7 @@ export interface RouterPorts {
 }
 
 type Arrival =
-  | { readonly kind: 'token'; readonly index: number; readonly token: number; readonly endOfGeneration: boolean }
+  | TokenMessage
   | { readonly kind: 'finished'; readonly reason: FinishReason; readonly tokens: number }
   | { readonly kind: 'refused'; readonly error: RingError };
 
@@ -77,7 +78,7 @@ export class RequestRouter {
     if (pending === undefined) return;
     switch (message.kind) {
       case 'token':
-        pending.arrivals.push({ kind: 'token', index: message.index, token: message.token, endOfGeneration: message.endOfGeneration });
+        pending.arrivals.push(message);
         break;
       case 'finished':
         pending.arrivals.push({ kind: 'finished', reason: message.reason, tokens: message.tokens });
@@ -115,7 +116,7 @@ export class RequestRouter {
   private async *answer(task: CompletionTask, signal: AbortSignal): AsyncGenerator<CompletionEvent> {
     const startedMs = this.ports.clock.now();
     const model = await this.ports.resolveModel(task.model);
-    const promptTokens = await this.tokenize(model, task, signal);
+    const { tokens: promptTokens, opened } = await this.tokenize(model, task, signal);
     if (promptTokens.length === 0) throw new RingError('bad_request', 'the prompt is empty: give at least one token');
     const instance = await this.loaded(model, signal);
     const table = await this.ports.vocabularies.table(model, signal);
@@ -124,12 +125,14 @@ export class RequestRouter {
       throw new RingError('context_too_long', `the prompt has ${promptTokens.length} tokens, and the context of ${model.name} is ${contextTokens} tokens here: shorten it, or start with a larger --ctx`, { promptTokens: promptTokens.length, contextTokens });
     }
     const maxTokens = Math.min(task.maxTokens ?? Number.MAX_SAFE_INTEGER, contextTokens - promptTokens.length);
-    yield { kind: 'started', model: model.name, promptTokens: promptTokens.length };
+    yield { kind: 'started', model: model.name, promptTokens: promptTokens.length, ...(opened === null ? {} : { opened }) };
 
     const text = new TextStream();
     const stop = new StopSequence(task.stop);
     const drawn: number[] = [];
+    const marks = task.prompt.kind === 'chat' ? markPieces(table) : new Map<number, Uint8Array>();
     let firstTokenMs = 0;
+    let reusedTokens = 0;
     let reason: FinishReason | null = null;
     let stopped = false;
     const answer = this.tokens(instance, promptTokens, drawn, task, maxTokens, signal);
@@ -139,7 +142,8 @@ export class RequestRouter {
         reason = arrival.reason;
         break;
       }
-      const piece = arrival.endOfGeneration && !task.sampling.ignoreEos ? new Uint8Array() : table.pieces[arrival.token] ?? new Uint8Array();
+      reusedTokens = arrival.reusedTokens ?? reusedTokens;
+      const piece = arrival.endOfGeneration && !task.sampling.ignoreEos ? new Uint8Array() : marks.get(arrival.token) ?? table.pieces[arrival.token] ?? new Uint8Array();
       const matched = stop.push(text.push(piece));
       yield { kind: 'text', text: matched.text, tokens: [arrival.token] };
       if (matched.stopped) {
@@ -161,6 +165,7 @@ export class RequestRouter {
       reason,
       promptTokens: promptTokens.length,
       completionTokens: drawn.length,
+      reusedTokens,
       timings: {
         firstTokenMs: firstTokenMs - startedMs,
         totalMs: endMs - startedMs,
@@ -170,7 +175,7 @@ export class RequestRouter {
   }
 
   async countTokens(reference: string, prompt: Prompt, signal: AbortSignal): Promise<number> {
-    return (await this.tokenize(await this.ports.resolveModel(reference), { prompt }, signal)).length;
+    return (await this.tokenize(await this.ports.resolveModel(reference), { prompt }, signal)).tokens.length;
   }
 
   /** The instance that answers; one that is still to be loaded has its time too. */
@@ -184,16 +189,16 @@ export class RequestRouter {
     }
   }
 
-  private async tokenize(model: HeldModel, task: Pick<CompletionTask, 'prompt'>, signal: AbortSignal): Promise<readonly number[]> {
+  private async tokenize(model: HeldModel, task: Pick<CompletionTask, 'prompt'>, signal: AbortSignal): Promise<TokenizedPrompt> {
     switch (task.prompt.kind) {
-      case 'text': return this.ports.vocabularies.tokenizeText(model, task.prompt.text, signal);
-      case 'chat': return this.ports.vocabularies.tokenizeChat(model, { messages: task.prompt.messages }, signal);
+      case 'text': return { tokens: await this.ports.vocabularies.tokenizeText(model, task.prompt.text, signal), opened: null };
+      case 'chat': return this.ports.vocabularies.tokenizeChat(model, task.prompt, signal);
       case 'tokens': {
         const { tokens } = task.prompt;
         const size = (await this.ports.vocabularies.table(model, signal)).pieces.length;
         const bad = tokens.find((token) => !Number.isInteger(token) || token < 0 || token >= size);
         if (bad !== undefined) throw new RingError('bad_request', `token ${bad} is outside the vocabulary of ${model.name} (${size} tokens)`);
-        return tokens;
+        return { tokens, opened: null };
       }
     }
   }
@@ -206,7 +211,7 @@ export class RequestRouter {
     task: CompletionTask,
     maxTokens: number,
     signal: AbortSignal,
-  ): AsyncGenerator<{ kind: 'token'; token: number; endOfGeneration: boolean } | { kind: 'end'; reason: FinishReason }> {
+  ): AsyncGenerator<TokenMessage | { kind: 'end'; reason: FinishReason }> {
     const answerId = this.ports.randomId();
     const pending: Pending = { requestId: answerId, ends: [], cutOff: false, arrivals: [], wake: () => undefined };
     this.answers.add(pending);
@@ -273,7 +278,7 @@ export class RequestRouter {
             if (arrival.index === drawn.length) {
               drawn.push(arrival.token);
               withoutRingMs = 0;
-              yield { kind: 'token', token: arrival.token, endOfGeneration: arrival.endOfGeneration };
+              yield arrival;
               // The answer is whole, whether or not the head still lives to say so.
               if (arrival.endOfGeneration || drawn.length >= maxTokens) {
                 end = { reason: arrival.endOfGeneration ? 'stop' : 'length', tokens: drawn.length };
@@ -371,4 +376,11 @@ export class RequestRouter {
   private async pause(delayMs: number, signal: AbortSignal): Promise<void> {
     await orAborted(new Promise<void>((resolve) => this.ports.clock.after(delayMs, resolve)), signal);
   }
+}
+
+/** Control tokens that say where thoughts begin and end, as text. */
+function markPieces({ controlTexts }: VocabularyTable): ReadonlyMap<number, Uint8Array> {
+  const marks = new Map<number, Uint8Array>();
+  for (const [token, text] of controlTexts) if (REASONING_MARK_TEXTS.has(text)) marks.set(token, Buffer.from(text));
+  return marks;
 }

@@ -3,6 +3,7 @@
  * Implemented by agent/agent.ts. All methods throw RingError on operating failures.
  */
 import type { FinishReason } from '../core/messages.js';
+import type { ReasoningMarks } from '../core/reasoning.js';
 import type {
   Backend, Capabilities, HeldModel, InstanceState, LayerRange, NodeId, Plan, PlacementPolicy, PlanNote, RequestedNode, SamplingSettings,
   Spill, StageState, Term,
@@ -20,7 +21,8 @@ export interface ChatMessage {
 export type Prompt =
   | { readonly kind: 'text'; readonly text: string }
   | { readonly kind: 'tokens'; readonly tokens: readonly number[] }
-  | { readonly kind: 'chat'; readonly messages: readonly ChatMessage[] };
+  /** `variables`: further ones for the model's template, such as `enable_thinking`. */
+  | { readonly kind: 'chat'; readonly messages: readonly ChatMessage[]; readonly variables?: Readonly<Record<string, unknown>> };
 
 export interface CompletionTask {
   /** A model's name, digest prefix or path; empty = the only or default model. */
@@ -42,7 +44,8 @@ export interface CompletionTimings {
 }
 
 export type CompletionEvent =
-  | { readonly kind: 'started'; readonly model: string; readonly promptTokens: number }
+  /** `opened`: the model's template has opened these marks, so the answer begins with thoughts. */
+  | { readonly kind: 'started'; readonly model: string; readonly promptTokens: number; readonly opened?: ReasoningMarks }
   /** `text` may be empty while bytes of a character or of a possible stop sequence are held back. */
   | { readonly kind: 'text'; readonly text: string; readonly tokens: readonly number[] }
   | {
@@ -50,6 +53,8 @@ export type CompletionEvent =
       readonly reason: FinishReason;
       readonly promptTokens: number;
       readonly completionTokens: number;
+      /** Tokens of the prompt that were not computed, because the ring held them already. */
+      readonly reusedTokens: number;
       readonly timings: CompletionTimings;
     };
 

@@ -5,10 +5,17 @@
  * while is given up. Nothing here blocks the agent's thread.
  */
 import { RingError } from '../core/errors.js';
+import { marksOpenedBy } from '../core/reasoning.js';
+import type { ReasoningMarks } from '../core/reasoning.js';
 import type { HeldModel } from '../core/types.js';
 import type { ChatPrompt, Clock, Log, ModelLibrary, RemoteWeights, Runner, RunnerLauncher, VocabularyTable } from '../ports.js';
 
 const KEEP_UNUSED_MS = 10 * 60_000;
+
+export interface TokenizedPrompt {
+  readonly tokens: readonly number[];
+  readonly opened: ReasoningMarks | null;
+}
 
 interface Entry {
   readonly runner: Runner;
@@ -37,13 +44,16 @@ export class Vocabularies {
     return entry.runner.tokenize(text, { addSpecial: true, parseSpecial: false });
   }
 
-  /** The chat through the model's template, as tokens. A template that writes its own BOS does not get a second one. */
-  async tokenizeChat(model: HeldModel, chat: ChatPrompt, signal: AbortSignal): Promise<readonly number[]> {
+  /**
+   * The chat through the model's template, as tokens, and the marks of thoughts that it leaves open. A template that
+   * writes its own BOS does not get a second one.
+   */
+  async tokenizeChat(model: HeldModel, chat: ChatPrompt, signal: AbortSignal): Promise<TokenizedPrompt> {
     const entry = await this.entry(model, signal);
     const text = await this.library.renderChat(model, this.remote, chat, signal);
     const tokens = await entry.runner.tokenize(text, { addSpecial: true, parseSpecial: true });
     const { bos } = entry.table;
-    return bos !== null && tokens[0] === bos && tokens[1] === bos ? tokens.slice(1) : tokens;
+    return { tokens: bos !== null && tokens[0] === bos && tokens[1] === bos ? tokens.slice(1) : tokens, opened: marksOpenedBy(text) };
   }
 
   async stop(): Promise<void> {

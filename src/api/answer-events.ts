@@ -13,6 +13,8 @@ import type { CompletionRequest } from './openai-schema.js';
 export interface AnswerUsage {
   readonly promptTokens: number;
   readonly completionTokens: number;
+  /** Of the prompt, not computed again. */
+  readonly reusedTokens: number;
   readonly timings: CompletionTimings;
 }
 
@@ -53,8 +55,8 @@ async function* choiceEvents(events: AsyncIterable<CompletionEvent>, choice: num
         yield { kind: 'text', choice, text: event.text, tokens: event.tokens };
         break;
       case 'finished': {
-        const { reason, promptTokens, completionTokens, timings } = event;
-        const usage = { promptTokens, completionTokens, timings };
+        const { reason, promptTokens, completionTokens, reusedTokens, timings } = event;
+        const usage = { promptTokens, completionTokens, reusedTokens, timings };
         yield { kind: 'finished', choice, reason, usage };
         yield { kind: 'usage', ...usage };
         return;

@@ -102,6 +102,10 @@ export interface TokenMessage {
   readonly endOfGeneration: boolean;
   /** Where the request asks for it. */
   readonly probability?: TokenProbability;
+  /** Beside an answer's first token: tokens of the prompt that the ring held already. Absent = none. */
+  readonly reusedTokens?: number;
+  /** Where the request asks for it (`SamplingSettings.pooling`): the prompt's hidden states in one, `[hiddenSize]`. */
+  readonly embedding?: Float32Array;
 }
 
 export type FinishReason = 'stop' | 'length';

@@ -11,9 +11,11 @@ import type { GgufHeader } from './gguf-reader.js';
 import { arrayStrings, metadataArray, metadataNumber, metadataText } from './gguf-values.js';
 
 export interface ChatInput {
-  readonly messages: readonly { readonly role: string; readonly content: unknown }[];
+  readonly messages: readonly { readonly role: string; readonly content: unknown; readonly reasoning_content?: unknown; readonly thinking?: unknown }[];
   /** Function definitions as the API took them; passed through. */
   readonly tools?: readonly unknown[];
+  /** Further variables of the template; they do not hide those above. */
+  readonly variables?: Readonly<Record<string, unknown>>;
 }
 
 /** A template longer than this is refused. */
@@ -36,7 +38,8 @@ export function chatTemplate(header: GgufHeader): ChatTemplate {
     render(chat) {
       try {
         return template.render({
-          messages: chat.messages.map(withTextContent),
+          ...chat.variables,
+          messages: chat.messages.map((message) => withThoughts(withTextContent(message))),
           ...(chat.tools === undefined || chat.tools.length === 0 ? {} : { tools: chat.tools }),
           ...tokens,
           add_generation_prompt: true,
@@ -61,6 +64,12 @@ function withTextContent<T extends { readonly content: unknown }>(message: T): T
   if (!Array.isArray(message.content)) return message;
   const texts = message.content.map(partText);
   return texts.every((part) => part !== null) ? { ...message, content: texts.join('') } : message;
+}
+
+/** Thoughts of earlier answers: most templates know them by the one name, gpt-oss's by the other. */
+function withThoughts<T extends { readonly reasoning_content?: unknown; readonly thinking?: unknown }>(message: T): T {
+  const thoughts = message.reasoning_content ?? message.thinking;
+  return typeof thoughts === 'string' && thoughts !== '' ? { ...message, reasoning_content: thoughts, thinking: thoughts } : message;
 }
 
 function partText(part: unknown): string | null {

@@ -66,7 +66,7 @@ class Bench {
       vocabularies: {
         table: async () => ({ pieces: PIECES, endOfGeneration: new Set<number>(), controlTexts: new Map(), bos: null, eos: null, addsBos: false }),
         tokenizeText: async () => PROMPT,
-        tokenizeChat: async () => PROMPT,
+        tokenizeChat: async () => ({ tokens: PROMPT, opened: null }),
       },
       send: (to, message) => {
         if (this.unreachable.has(to)) return false;

@@ -55,6 +55,7 @@ export function finishedEvent(promptTokens: number, completionTokens: number): C
     reason: 'stop',
     promptTokens,
     completionTokens,
+    reusedTokens: 3,
     timings: { firstTokenMs: 20, totalMs: 120, decodeTokensPerSecond: 30 },
   };
 }
