@@ -6,12 +6,13 @@
  */
 import { createHash } from 'node:crypto';
 import { readFile, statfs } from 'node:fs/promises';
-import { arch, availableParallelism, freemem, hostname, loadavg, networkInterfaces, platform, totalmem } from 'node:os';
+import { arch, availableParallelism, hostname, loadavg, networkInterfaces, platform, totalmem } from 'node:os';
 import { join } from 'node:path';
 import { backendOfDevice, BACKEND_PREFERENCE, missingDeviceAdvice } from '../core/backends.js';
 import { errorMessageOf, RingError } from '../core/errors.js';
 import type { Backend, Capabilities, Device, DeviceKind } from '../core/types.js';
 import type { Log, Machine, RunnerEvents, RunnerLauncher } from '../ports.js';
+import { availableMemoryBytes } from './available-memory.js';
 import { DeviceSpeeds, stageDevices } from './device-speeds.js';
 import { gpuHints, hasNvidiaDriver } from './gpu-hints.js';
 
@@ -72,16 +73,6 @@ async function probePackage(backend: Backend, launcher: RunnerLauncher): Promise
   } finally {
     await runner.end();
   }
-}
-
-/** Memory that new work can use: Linux counts caches that it would give back, which `freemem` does not. */
-async function availableMemoryBytes(): Promise<number> {
-  if (platform() === 'linux') {
-    const text = await readFile('/proc/meminfo', 'utf8');
-    const match = /^MemAvailable:\s+(\d+) kB/m.exec(text);
-    if (match?.[1] !== undefined) return Number(match[1]) * 1024;
-  }
-  return freemem();
 }
 
 /** The same for all agents on one machine, whatever network namespace or state directory they have. */

@@ -172,12 +172,13 @@ function toStageMessage(stage: StagePlan): ringagent.control.StagePlan.$Properti
 }
 
 function fromStageMessage(message: ringagent.control.StagePlan.$Properties): StagePlan {
-  const backend = message.backend ?? '';
+  // One that a newer coordinator knows and this version does not is the engine's own default.
+  const backend = BACKENDS.find((known) => known === message.backend);
   return {
     rank: readUnsigned(message.rank, 'stage.rank', MAX_STAGES),
     nodeId: readName(message.nodeId, 'stage.node_id'),
     range: readRange(message.start, message.end, 'stage'),
-    ...(backend === '' ? {} : { backend: readOneOf(backend, 'stage.backend', BACKENDS) }),
+    ...(backend === undefined ? {} : { backend }),
     predictedBytes: readUnsigned(message.predictedBytes, 'stage.predicted_bytes'),
     ...(message.spill === null || message.spill === undefined ? {} : {
       spill: {

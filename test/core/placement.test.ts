@@ -89,7 +89,7 @@ describe('B12: golden values', () => {
   const speeds = [100, 90, 60];
   const three = [60, 55, 44].map((ram, index) => nodeOf('abc'[index] ?? '', ram * GB, { settings: fiveReserved, capabilities: { gflops: speeds[index] ?? null } }));
 
-  it('43 layers of 3 GB over 60/55/44 GB: 16, 15, 12', () => {
+  it('B11: 43 layers of 3 GB over 60/55/44 GB: 16, 15, 12', () => {
     expect(countsIn(planIn(placeModel(inputOf(big, three), weightsOnly)), three)).toEqual([16, 15, 12]);
   });
 
@@ -97,7 +97,7 @@ describe('B12: golden values', () => {
     expect(countsIn(planIn(placeModel(inputOf(big, three))), three)).toEqual([16, 15, 12]);
   });
 
-  it('the same by throughput 100/90/60: 17, 15, 11, and the speeds are shown', () => {
+  it('B14: the same by throughput 100/90/60: 17, 15, 11, and the speeds are shown', () => {
     const plan = planIn(placeModel(inputOf(big, three, { request: { policy: 'throughput' } }), weightsOnly));
     expect(countsIn(plan, three)).toEqual([17, 15, 11]);
     expect(notesFor(plan, 'b')).toEqual(['speed 90.0 GFLOP/s']);
@@ -110,7 +110,7 @@ describe('B12: golden values', () => {
     expect(countsIn(planIn(placeModel(inputOf(shapeOf({ layers, layerBytes: GB }), nodes))), nodes)).toEqual(expected);
   });
 
-  it('100 layers of 5 GB on one 40 GB node: an error with capacity 7', () => {
+  it('B10: 100 layers of 5 GB on one 40 GB node: an error with capacity 7', () => {
     const result = placeModel(inputOf(shapeOf({ layers: 100, layerBytes: 5 * GB }), [nodeOf('a', 40 * GB, { settings: fiveReserved })]), weightsOnly);
     expect(refusalIn(result).code).toBe('no_placement');
     expect(refusalIn(result).message).toContain(
@@ -304,8 +304,8 @@ describe('records that are wrong', () => {
   });
 });
 
-describe('A3: backends come with every plan', () => {
-  it.each(['ram_balanced', 'throughput', 'manual'] as const)('%s', (policy) => {
+describe('A3 and A5: backends come with every plan, each node its own', () => {
+  it.each(['auto', 'ram_balanced', 'throughput', 'manual'] as const)('%s', (policy) => {
     const on = (id: string, backends: Backend[], layers: LayerRange): PlacementNode => nodeOf(id, 20 * GB, { settings: { ...noReserve, layers }, capabilities: { backends } });
     const nodes = [
       on('a', ['cpu', 'metal'], { start: 0, end: 4 }), on('b', ['cpu', 'cuda', 'vulkan'], { start: 4, end: 8 }), on('c', ['cpu'], { start: 8, end: 10 }),

@@ -282,7 +282,7 @@ describe('sampling', () => {
     return tokens;
   }
 
-  it('repeats with the same seed, differs with another', () => {
+  it('B8: repeats with the same seed, differs with another', () => {
     const stage = stageOf();
     const once = answer(stage, warm({ seed: 7 }));
     expect(answer(stage, warm({ seed: 7 }))).toEqual(once);

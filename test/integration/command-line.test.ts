@@ -86,6 +86,23 @@ describe('wrong use of a command', () => {
   });
 });
 
+describe('agent probe', () => {
+  it('B15: says in one line of JSON what the machine has', async () => {
+    const finished = await runAgentCommand(['probe', '--json', '--dir', join(temporaryDirectory('probe'), 'not', 'there', 'yet')]);
+    expect(finished.code, finished.stderr).toBe(0);
+    expect(finished.stdout).toMatch(/^\{[^\n]*\}\n$/);
+    const probed: unknown = JSON.parse(finished.stdout);
+    expect(probed).toMatchObject({ os: process.platform, cores: expect.any(Number) as number, gflops: null });
+    const { ramTotalBytes, ramAvailableBytes, diskFreeBytes, devices } = probed as {
+      ramTotalBytes: number; ramAvailableBytes: number; diskFreeBytes: number; devices: { backend: string; memoryTotalBytes: number; unified: boolean }[];
+    };
+    expect(ramAvailableBytes).toBeGreaterThan(0);
+    expect(ramAvailableBytes).toBeLessThanOrEqual(ramTotalBytes);
+    expect(diskFreeBytes).toBeGreaterThan(0);
+    expect(devices.find((device) => device.backend === 'cpu')).toMatchObject({ unified: true, memoryTotalBytes: expect.any(Number) as number });
+  });
+});
+
 describe('a command that cannot do its work', () => {
   const directory = temporaryDirectory('failing');
   const file = join(directory, 'file');

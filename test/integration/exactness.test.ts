@@ -113,7 +113,7 @@ describe('the built-in model', () => {
     directory = await temporaryDirectory();
   });
 
-  it('answers the same through 1, 2, 3 and 5 stages, greedy and seeded', async () => {
+  it('B8: answers the same through 1, 2, 3 and 5 stages, greedy and seeded', async () => {
     for (const sampling of [GREEDY, { ...GREEDY, temperature: 1, topP: 0.95, seed: 7 }]) {
       const whole = await runRing(header, 5, [], directory, {}, ANSWER_OF_KJV, sampling);
       for (const cuts of [[2], [1, 3], [1, 2, 3, 4]]) {

@@ -90,7 +90,7 @@ describe.skipIf(!available.ok)(`a cluster file over ssh${available.ok ? '' : ` (
     await waitUntil(() => processesNaming(join(directory, remote)).length === 0, { timeoutMs: 15_000, what: 'the end of the remote agent' });
   });
 
-  it('takes the remote agent with it when it is killed', async () => {
+  it('B16: takes the remote agent with it when it is killed', async () => {
     const remote = 'killed';
     const agent = await AgentProcess.start(start(await clusterFile('far', remote), secretFile()));
     try {
@@ -104,7 +104,7 @@ describe.skipIf(!available.ok)(`a cluster file over ssh${available.ok ? '' : ` (
   it.each([
     ['that refuses', 'refusing', 'never', /refusing: ssh or the agent there failed \(exit 255\).*Connection refused/s],
     ['whose agent dies before it is ready', 'far', DEADLY_DIRECTORY, new RegExp(`far: the agent ended before it was ready \\(exit 3\\).*${LAST_WORDS}`, 's')],
-  ])('a host %s ends the start at once, by name, and leaves nothing', async (_what, ssh, remote, message) => {
+  ])('B18: a host %s ends the start at once, by name, and leaves nothing', async (_what, ssh, remote, message) => {
     const { args, stateDir, env } = start(await clusterFile(ssh, remote), secretFile());
     const ended = await runAgentCommand(['start', '--state-dir', stateDir, '--api-port', '0', ...args], { env, timeoutMs: SERVE_MS });
     expect(ended.code, ended.stderr).toBe(1);

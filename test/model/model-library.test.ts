@@ -121,7 +121,7 @@ describe('what a node holds', () => {
 });
 
 describe('stage files', () => {
-  it('uses the file itself for the whole model', async () => {
+  it('B17: uses the file itself for the whole model, and copies nothing', async () => {
     const { library, model, state } = await holder();
     const files = await library.stageFiles(stage(model, 0, 4), NOBODY);
     expect(files).toEqual({ stageFile: join(state, 'models', 'small.gguf'), embedding: null, bytes: model.sizeBytes });
@@ -136,7 +136,7 @@ describe('stage files', () => {
     expect(await readdir(join(state, 'shards', model.digest))).toEqual(['0-2-head.gguf']);
   });
 
-  it('fetches exactly the tensors of its layers, once', async () => {
+  it('B17: fetches exactly the tensors of its layers, once', async () => {
     const source = await holder();
     const { library, state } = await empty();
     const peer = new Peer(source.library);

@@ -180,7 +180,7 @@ describe('writing a stage', () => {
     expect((await readdir(directory)).sort()).toEqual(['0-2-head.gguf', '0-2-head.gguf.embd', 'small.gguf']);
   });
 
-  it('moves nothing when the file is there', async () => {
+  it('B17: moves nothing when the file is there', async () => {
     const { directory, header, bytes } = await smallModel();
     const target = join(directory, 'stage.gguf');
     const layout = planStageFile(header, TAIL);
@@ -240,7 +240,7 @@ describe('writing a stage', () => {
     expect(second.starts[0]).toMatch(/@900$/);
   });
 
-  it('never keeps a damaged tensor', async () => {
+  it('B17: never keeps a damaged tensor', async () => {
     const { directory, header, bytes } = await smallModel();
     const target = join(directory, 'damaged.gguf');
     const layout = planStageFile(header, TAIL);

@@ -60,7 +60,7 @@ async function misbehave(stranger: Libp2p, node: TestNode, bytes: Uint8Array): P
   return connection;
 }
 
-describe('a peer that breaks the protocol', () => {
+describe('B18: a peer that breaks the protocol', () => {
   it.each([
     ['a frame that is no message', Buffer.concat(encodeFrame([Buffer.from('ffffffff', 'hex')]))],
     ['a message of no known kind', Buffer.concat(encodeFrame([Buffer.from('f2070161', 'hex')]))],
@@ -128,6 +128,24 @@ describe('a peer that breaks the protocol', () => {
     await until(() => a.connected.length === 1, 'it is a peer');
     expect(await until(() => a.disconnected.length === 1, 'its silence is noticed')).toBeLessThan(2000);
     expect(a.disconnected[0]?.reason).toContain('nothing was heard');
+  });
+
+  it('by connecting and closing at once, or in the middle of a frame, costs nothing', async () => {
+    const [a, b] = await connectedPair();
+    const [host, port] = a.address.split(':');
+    for (const bytes of ['', '\u0013/multistream/1.0', '\u0013/multistream/1.0.0\n\u0007/noise\n\u0000\u0020half']) {
+      await new Promise<void>((resolve) => {
+        const socket = connect(Number(port), host, () => socket.end(bytes));
+        // It may be cut before it has ended.
+        socket.on('error', () => resolve());
+        socket.on('close', () => resolve());
+        socket.resume();
+      });
+    }
+    expect(a.network.peers()).toEqual([b.id]);
+    expect(a.disconnected).toEqual([]);
+    expect(a.network.send(b.id, { kind: 'leave' })).toBe(true);
+    await until(() => b.messages.length === 1, 'the others still talk');
   });
 
   it('by never finishing the handshake costs nothing', async () => {

@@ -55,7 +55,7 @@ function settings(changes: { readonly engineVersion?: string; readonly threads?:
 
 const SPEED = { gflops: 5, memoryBandwidthBytesPerSecond: 7e9 };
 
-describe('measured speeds', () => {
+describe('B14: measured speeds of the device that computes', () => {
   it('are measured once per device and kept over a restart', async () => {
     const directory = mkdtempSync(join(tmpdir(), 'speeds-'));
     const first = launcherOf(() => SPEED);

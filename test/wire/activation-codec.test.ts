@@ -73,7 +73,7 @@ describe('activation frames', () => {
     expect(frame.byteLength - hiddenSize * 4).toBeLessThanOrEqual(100);
   });
 
-  it('refuse every lie about shape with a typed error', () => {
+  it('B18: refuse every lie about shape with a typed error', () => {
     const frame = encodeActivation(activation);
     expect(code(() => decodeActivation(frame.subarray(0, frame.byteLength - 4)))).toBe('bad_frame');
     expect(code(() => decodeActivation(frame.subarray(0, 3)))).toBe('bad_frame');

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { ControlMessage } from '../../src/core/messages.js';
 import { errorCodeOf } from '../../src/core/errors.js';
-import type { NodeRecord, Plan, SamplingSettings } from '../../src/core/types.js';
+import type { NodeRecord, Plan, SamplingSettings, StagePlan } from '../../src/core/types.js';
 import { decodeControl, encodeControl, encodeSignal } from '../../src/wire/control-codec.js';
 import { ringagent } from '../../src/wire/gen/messages.js';
 
@@ -147,6 +147,29 @@ describe('control messages', () => {
 
   it('cover every kind', () => {
     expect(new Set(MESSAGES.map(([message]) => message.kind)).size).toBe(15);
+  });
+});
+
+describe('a plan on the wire', () => {
+  const plain = { planId: 'p', instanceId: 'i', model: { digest: new Uint8Array(32), name: 'm' }, keyType: 'f16', valueType: 'f16' };
+  const stagesOf = (stages: readonly ringagent.control.StagePlan.$Properties[]): readonly StagePlan[] => {
+    const instance = { instanceId: 'i', state: 'active', request: { policy: 'manual' }, plan: { ...plain, stages: [...stages] } };
+    const bytes = ringagent.control.ControlMessage.encode({ coordinator: { term: { counter: 1, node: 'a' }, desired: { instances: [instance] } } }).finish();
+    const message = decodeControl(bytes);
+    return message.kind === 'coordinator' ? message.desired.instances[0]?.plan?.stages ?? [] : [];
+  };
+
+  it('A1: from before there were backends loads, and its stages have none', () => {
+    expect(stagesOf([{ nodeId: 'a', start: 0, end: 2 }])).toEqual([{ rank: 0, nodeId: 'a', range: { start: 0, end: 2 }, predictedBytes: 0 }]);
+  });
+
+  it('A4: a backend that this version does not know is none: the engine\'s own default', () => {
+    expect(stagesOf([{ nodeId: 'a', start: 0, end: 2, backend: 'quantum' }])[0]).not.toHaveProperty('backend');
+  });
+
+  it('A5: carries each node\'s backend', () => {
+    const backends = ['metal', 'cuda', 'cpu'] as const;
+    expect(stagesOf(backends.map((backend, rank) => ({ rank, nodeId: `n${rank}`, start: rank, end: rank + 1, backend }))).map(({ backend }) => backend)).toEqual(backends);
   });
 });
 

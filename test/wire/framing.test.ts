@@ -42,7 +42,7 @@ describe('frames', () => {
     expect(frame?.buffer).toBe(stream.buffer);
   });
 
-  it('say that the stream was cut in the middle', () => {
+  it('B18: say that the stream was cut in the middle', () => {
     const decoder = new FrameDecoder(100);
     decoder.push(Uint8Array.of(0, 0));
     expect(decoder.midFrame).toBe(true);
@@ -52,7 +52,7 @@ describe('frames', () => {
     expect(decoder.midFrame).toBe(false);
   });
 
-  it('above the limit are refused before anything is allocated, and the decoder stays broken', () => {
+  it('B18: above the limit are refused before anything is allocated, and the decoder stays broken', () => {
     const decoder = new FrameDecoder(16);
     const before = process.memoryUsage().arrayBuffers;
     expect(codeOf(() => decoder.push(Uint8Array.of(0xff, 0xff, 0xff, 0xff, 1)))).toBe('frame_too_large');
