@@ -191,6 +191,7 @@ export class HubClient {
   private async slowDown(bytes: number, signal: AbortSignal): Promise<void> {
     const waitMs = this.options.limit?.waitMs(bytes, performance.now()) ?? 0;
     if (waitMs > 0) await abortablePause(waitMs, signal);
+    signal.throwIfAborted();
   }
 
   private async backOff(failed: number, error: unknown, signal: AbortSignal, url: string): Promise<void> {

@@ -13,7 +13,9 @@ export type Fault =
   | { readonly kind: 'cut'; readonly afterBytes: number }
   /** Nothing more comes after so many bytes, the connection stays. */
   | { readonly kind: 'stall'; readonly afterBytes: number }
-  | { readonly kind: 'redirect'; readonly location: string };
+  | { readonly kind: 'redirect'; readonly location: string }
+  /** One bit of the byte at this place of what is given is another. */
+  | { readonly kind: 'flip'; readonly at: number };
 
 export class HubServer {
   /** By `owner/repo`, then by path. */
@@ -22,6 +24,8 @@ export class HubServer {
   /** Per `owner/repo/path`: how often each byte was given. */
   readonly given = new Map<string, Uint8Array>();
   readonly authorizations: (string | undefined)[] = [];
+  /** Parts of files that were asked for, in order; `end` exclusive. */
+  readonly asked: { readonly start: number; readonly end: number }[] = [];
   requests = 0;
   private sum = 0;
   /** Asked for by every request; null = open. */
@@ -68,6 +72,7 @@ export class HubServer {
   }
 
   forgetCounts(): void {
+    this.asked.length = 0;
     for (const counts of this.given.values()) counts.fill(0);
     this.sum = 0;
   }
@@ -133,6 +138,7 @@ export class HubServer {
     const start = Number(range?.[1] ?? 0);
     const end = Math.min(Number(range?.[2] ?? bytes.length - 1) + 1, bytes.length);
     const total = this.lyingSize ?? bytes.length;
+    this.asked.push({ start, end });
     if (start >= bytes.length) {
       response.writeHead(416, { 'content-range': `bytes */${total}` }).end();
       return;
@@ -143,7 +149,7 @@ export class HubServer {
     const limit = fault?.kind === 'cut' || fault?.kind === 'stall' ? Math.min(end, start + fault.afterBytes) : end;
     const step = this.chunkBytes === 0 ? limit - start : this.chunkBytes;
     for (let at = start; at < limit && !response.destroyed; at += step) {
-      const part = bytes.subarray(at, Math.min(at + step, limit));
+      const part = flipped(bytes.subarray(at, Math.min(at + step, limit)), fault?.kind === 'flip' ? start + fault.at - at : -1);
       const counts = this.given.get(name);
       if (counts !== undefined) for (let index = at; index < at + part.length; index++) counts[index] = (counts[index] ?? 0) + 1;
       this.sum += part.length;
@@ -153,4 +159,11 @@ export class HubServer {
     if (fault?.kind === 'cut') setTimeout(() => response.destroy(), 20);
     else if (fault?.kind !== 'stall') response.end();
   }
+}
+
+function flipped(part: Uint8Array, at: number): Uint8Array {
+  if (at < 0 || at >= part.length) return part;
+  const copy = Uint8Array.from(part);
+  copy[at] = (copy[at] ?? 0) ^ 1;
+  return copy;
 }
