@@ -24,7 +24,7 @@ interface Entry {
   readonly stage: LocalStage;
   head: Head | null;
   /** Slot -> who gets its tokens. Tail only; follows the operations in the frames. */
-  readonly slots: Map<number, { readonly sequenceId: string; readonly origin: NodeId; readonly promptLength: number }>;
+  readonly slots: Map<number, { readonly sequenceId: string; readonly origin: NodeId; readonly promptLength: number; readonly reusedTokens: number }>;
 }
 
 export class StageWorker {
@@ -124,19 +124,22 @@ export class StageWorker {
   private sampled(entry: Entry, header: ActivationHeader): void {
     for (const operation of header.operations) {
       if (operation.kind === 'close') entry.slots.delete(operation.slot);
-      else entry.slots.set(operation.slot, { sequenceId: operation.sequenceId, origin: operation.origin, promptLength: operation.promptLength });
+      else entry.slots.set(operation.slot, { sequenceId: operation.sequenceId, origin: operation.origin, promptLength: operation.promptLength, reusedTokens: operation.reuse?.tokens ?? 0 });
     }
     for (const token of header.sampled) {
       const target = entry.slots.get(token.slot);
       if (target === undefined || target.sequenceId !== token.sequenceId) continue;
+      const index = token.position - target.promptLength;
       this.ports.send(target.origin, {
         kind: 'token',
         requestId: token.sequenceId,
         planId: entry.stage.plan.planId,
-        index: token.position - target.promptLength,
+        index,
         token: token.token,
         endOfGeneration: token.endOfGeneration,
         ...(token.probability === undefined ? {} : { probability: token.probability }),
+        ...(index > 0 || target.reusedTokens === 0 ? {} : { reusedTokens: target.reusedTokens }),
+        ...(token.embedding === undefined ? {} : { embedding: token.embedding }),
       });
     }
   }

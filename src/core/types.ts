@@ -302,7 +302,12 @@ export interface SamplingSettings {
   readonly grammar?: Grammar;
   /** Tell each token's probability, and of so many of the likeliest (0 to `MAX_ALTERNATIVES`). Absent = tell none. */
   readonly probabilities?: number;
+  /** Nothing is drawn: the answer is the prompt's hidden states in one, and a token that means nothing. Absent = draw. */
+  readonly pooling?: Pooling;
 }
+
+/** How the hidden states of a prompt's tokens, as the final norm leaves them, become one vector. */
+export type Pooling = 'mean' | 'first' | 'last';
 
 /** Most alternatives that a token's probability comes with. */
 export const MAX_ALTERNATIVES = 20;
@@ -372,6 +377,8 @@ export interface SampledToken {
   readonly endOfGeneration: boolean;
   /** Where the settings ask for it. */
   readonly probability?: TokenProbability;
+  /** Where the settings have a `pooling`; `[hiddenSize]` f32. */
+  readonly embedding?: Float32Array;
 }
 
 /** What a model is made of, as far as placement needs to know. Made by model/model-shape.ts from a GGUF header. */

@@ -11,10 +11,10 @@ import { RingError } from '../core/errors.js';
 import {
   MAX_ALTERNATIVES, MAX_GRAMMAR_CHARACTERS, MAX_GRAMMAR_START_CHARACTERS, MAX_GRAMMAR_STARTS,
 } from '../core/types.js';
-import type { Grammar, SampledToken, SamplingSettings, SequenceOperation, SequenceSlice, TokenProbability } from '../core/types.js';
+import type { Grammar, Pooling, SampledToken, SamplingSettings, SequenceOperation, SequenceSlice, TokenProbability } from '../core/types.js';
 import { ringagent } from './gen/messages.js';
 
-const { Header, DType } = ringagent.activation;
+const { Header, DType, Pooling: WirePooling } = ringagent.activation;
 
 const LENGTH_BYTES = 4;
 const FLOAT_BYTES = 4;
@@ -57,7 +57,7 @@ export function encodeActivation(activation: Activation): Uint8Array {
     tokens: activation.tokens === null ? [] : Array.from(activation.tokens),
     dtype: activation.hidden === null ? DType.NONE : DType.F32,
     hiddenSize: activation.hiddenSize,
-    sampled: activation.sampled.map(({ probability, ...token }) => ({ ...token, probability: toWireProbability(probability) })),
+    sampled: activation.sampled.map(({ probability, embedding, ...token }) => ({ ...token, probability: toWireProbability(probability), embedding: toWireEmbedding(embedding) })),
     computeMicros: activation.computeMicros,
     stageMicros: [...activation.stageMicros],
   }).finish();
@@ -140,6 +140,7 @@ function fromWireHeader(wire: WireHeader): ActivationHeader {
       token: sampled.token ?? 0,
       endOfGeneration: sampled.endOfGeneration ?? false,
       ...fromWireProbability(sampled.probability),
+      ...fromWireEmbedding(sampled.embedding),
     })),
     computeMicros: wire.computeMicros,
     stageMicros: wire.stageMicros,
@@ -187,11 +188,12 @@ function fromWireOperation(wire: WireOperation): SequenceOperation {
 
 /** Shared with the control channel's `generate`. */
 export function toWireSampling(sampling: SamplingSettings): WireSampling {
-  const { logitBias, grammar, ...others } = sampling;
+  const { logitBias, grammar, pooling, ...others } = sampling;
   return {
     ...others,
     logitBias: logitBias.map(([token, bias]) => ({ token, bias })),
     ...(grammar === undefined ? {} : { grammar: { text: grammar.text, after: [...grammar.after ?? []] } }),
+    ...(pooling === undefined ? {} : { pooling: WIRE_POOLING[pooling] }),
   };
 }
 
@@ -214,7 +216,20 @@ export function fromWireSampling(wire: WireSampling): SamplingSettings {
     logitBias: bias.map((entry) => [entry.token ?? 0, finite(entry.bias, 'logit_bias')] as const),
     ...(grammar ? { grammar: fromWireGrammar(grammar) } : {}),
     ...(probabilities === null || probabilities === undefined ? {} : { probabilities }),
+    ...fromWirePooling(wire.pooling),
   };
+}
+
+const WIRE_POOLING: Readonly<Record<Pooling, ringagent.activation.Pooling>> = { mean: WirePooling.MEAN, first: WirePooling.FIRST, last: WirePooling.LAST };
+
+function fromWirePooling(wire: ringagent.activation.Pooling | null | undefined): { readonly pooling?: Pooling } {
+  switch (wire ?? WirePooling.NO_POOLING) {
+    case WirePooling.NO_POOLING: return {};
+    case WirePooling.MEAN: return { pooling: 'mean' };
+    case WirePooling.FIRST: return { pooling: 'first' };
+    case WirePooling.LAST: return { pooling: 'last' };
+    default: throw bad(`an unknown pooling (${String(wire)})`);
+  }
 }
 
 function fromWireGrammar(wire: ringagent.activation.Grammar.$Properties): Grammar {
@@ -241,6 +256,18 @@ export function fromWireProbability(wire: ringagent.activation.Probability.$Prop
       alternatives: alternatives.map(({ token, logprob }) => ({ token: token ?? 0, logprob: finite(logprob, 'logprob') })),
     },
   };
+}
+
+/** Shared with the control channel's `token`. */
+export function toWireEmbedding(embedding: Float32Array | undefined): number[] {
+  return embedding === undefined ? [] : Array.from(embedding);
+}
+
+/** Throws `bad_frame`. Nothing = not asked for. */
+export function fromWireEmbedding(wire: readonly number[] | null | undefined): { readonly embedding?: Float32Array } {
+  if (!wire || wire.length === 0) return {};
+  if (wire.length > MAX_HIDDEN_SIZE) throw bad(`an embedding of ${wire.length} numbers`);
+  return { embedding: Float32Array.from(wire, (value) => finite(value, 'embedding')) };
 }
 
 function finite(value: number | null | undefined, name: string): number {

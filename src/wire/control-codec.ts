@@ -5,7 +5,7 @@
  * version nobody sends those. It must not know connections, nor what a message causes.
  */
 import type { ControlMessage, FinishReason } from '../core/messages.js';
-import { fromWireProbability, fromWireSampling, toWireProbability, toWireSampling } from './activation-codec.js';
+import { fromWireEmbedding, fromWireProbability, fromWireSampling, toWireEmbedding, toWireProbability, toWireSampling } from './activation-codec.js';
 import {
   badField, decodeBytes, fitText, MAX_TEXT_CHARACTERS, readErrorCode, readList, readName, readOneOf, readRequired, readText,
   readUnsigned,
@@ -78,6 +78,8 @@ function toControlMessage(message: ControlMessage): ringagent.control.ControlMes
           token: message.token,
           endOfGeneration: message.endOfGeneration,
           probability: toWireProbability(message.probability),
+          reusedTokens: message.reusedTokens ?? 0,
+          embedding: toWireEmbedding(message.embedding),
         },
       };
     case 'finished':
@@ -171,6 +173,8 @@ export function decodeControl(bytes: Uint8Array): ControlMessage | ChannelSignal
         token: readUnsigned(message.token.token, 'token.token', MAX_U32),
         endOfGeneration: message.token.endOfGeneration ?? false,
         ...fromWireProbability(message.token.probability),
+        ...reusedOf(message.token.reusedTokens),
+        ...fromWireEmbedding(message.token.embedding),
       };
     case 'finished':
       return {
@@ -191,6 +195,11 @@ export function decodeControl(bytes: Uint8Array): ControlMessage | ChannelSignal
     default:
       throw badField('kind', 'is unknown to this version');
   }
+}
+
+function reusedOf(value: number | null | undefined): { readonly reusedTokens?: number } {
+  const reusedTokens = readUnsigned(value, 'token.reused_tokens', MAX_U32);
+  return reusedTokens === 0 ? {} : { reusedTokens };
 }
 
 function clientOf(text: string | null | undefined): { readonly client?: string } {

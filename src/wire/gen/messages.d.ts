@@ -216,6 +216,9 @@ export namespace ringagent {
             /** Sampling probabilities. */
             probabilities?: (number|null);
 
+            /** Sampling pooling. */
+            pooling: ringagent.activation.Pooling;
+
             /**
              * Encodes the specified Sampling message. Does not implicitly {@link ringagent.activation.Sampling.verify|verify} messages.
              * @param message Sampling message or plain object to encode
@@ -276,12 +279,31 @@ export namespace ringagent {
                 /** Sampling probabilities */
                 probabilities?: (number|null);
 
+                /** Sampling pooling */
+                pooling?: (ringagent.activation.Pooling|null);
+
                 /** Unknown fields preserved while decoding when enabled */
                 $unknowns?: Uint8Array[];
             }
 
             /** Shape of a Sampling. */
             type $Shape = ringagent.activation.Sampling.$Properties;
+        }
+
+        /** Pooling enum. */
+        enum Pooling {
+
+            /** NO_POOLING value */
+            NO_POOLING = 0,
+
+            /** MEAN value */
+            MEAN = 1,
+
+            /** FIRST value */
+            FIRST = 2,
+
+            /** LAST value */
+            LAST = 3
         }
 
         /**
@@ -810,6 +832,9 @@ export namespace ringagent {
             /** Sampled probability. */
             probability?: (ringagent.activation.Probability.$Properties|null);
 
+            /** Sampled embedding. */
+            embedding: number[];
+
             /**
              * Encodes the specified Sampled message. Does not implicitly {@link ringagent.activation.Sampled.verify|verify} messages.
              * @param message Sampled message or plain object to encode
@@ -851,6 +876,9 @@ export namespace ringagent {
 
                 /** Sampled probability */
                 probability?: (ringagent.activation.Probability.$Properties|null);
+
+                /** Sampled embedding */
+                embedding?: (number[]|null);
 
                 /** Unknown fields preserved while decoding when enabled */
                 $unknowns?: Uint8Array[];
@@ -2575,6 +2603,12 @@ export namespace ringagent {
             /** Token probability. */
             probability?: (ringagent.activation.Probability.$Properties|null);
 
+            /** Token reusedTokens. */
+            reusedTokens: number;
+
+            /** Token embedding. */
+            embedding: number[];
+
             /**
              * Encodes the specified Token message. Does not implicitly {@link ringagent.control.Token.verify|verify} messages.
              * @param message Token message or plain object to encode
@@ -2616,6 +2650,12 @@ export namespace ringagent {
 
                 /** Token probability */
                 probability?: (ringagent.activation.Probability.$Properties|null);
+
+                /** Token reusedTokens */
+                reusedTokens?: (number|null);
+
+                /** Token embedding */
+                embedding?: (number[]|null);
 
                 /** Unknown fields preserved while decoding when enabled */
                 $unknowns?: Uint8Array[];

@@ -273,6 +273,7 @@ export const ringagent = $root.ringagent = (() => {
             Sampling.prototype.logitBias = $util.emptyArray;
             Sampling.prototype.grammar = null;
             Sampling.prototype.probabilities = null;
+            Sampling.prototype.pooling = 0;
 
             let $oneOfFields;
 
@@ -314,6 +315,8 @@ export const ringagent = $root.ringagent = (() => {
                     $root.ringagent.activation.Grammar.encode(message.grammar, writer.uint32(90).fork(), _depth + 1).ldelim();
                 if (message.probabilities != null && $Object.hasOwnProperty.call(message, "probabilities"))
                     writer.uint32(96).uint32(message.probabilities);
+                if (message.pooling != null && $Object.hasOwnProperty.call(message, "pooling") && message.pooling !== 0)
+                    writer.uint32(104).int32(message.pooling);
                 if (message.$unknowns != null && $Object.hasOwnProperty.call(message, "$unknowns"))
                     for (let i = 0; i < message.$unknowns.length; ++i)
                         writer.raw(message.$unknowns[i]);
@@ -449,6 +452,15 @@ export const ringagent = $root.ringagent = (() => {
                             message._probabilities = "probabilities";
                             continue;
                         }
+                    case 13: {
+                            if (wireType !== 0)
+                                break;
+                            if (value = reader.int32())
+                                message.pooling = value;
+                            else
+                                delete message.pooling;
+                            continue;
+                        }
                     }
                     reader.skipType(wireType, _depth, tag);
                     if (!reader.discardUnknown) {
@@ -467,6 +479,15 @@ export const ringagent = $root.ringagent = (() => {
             };
 
             return Sampling;
+        })();
+
+        activation.Pooling = (function() {
+            const valuesById = $Object.create(null), values = $Object.create(valuesById);
+            values[valuesById[0] = "NO_POOLING"] = 0;
+            values[valuesById[1] = "MEAN"] = 1;
+            values[valuesById[2] = "FIRST"] = 2;
+            values[valuesById[3] = "LAST"] = 3;
+            return values;
         })();
 
         activation.Grammar = (function() {
@@ -1213,6 +1234,7 @@ export const ringagent = $root.ringagent = (() => {
         activation.Sampled = (function() {
 
             const Sampled = function (properties) {
+                this.embedding = [];
                 if (properties)
                     for (let keys = $Object.keys(properties), i = 0; i < keys.length; ++i)
                         if (properties[keys[i]] != null && keys[i] !== "__proto__")
@@ -1225,6 +1247,7 @@ export const ringagent = $root.ringagent = (() => {
             Sampled.prototype.token = 0;
             Sampled.prototype.endOfGeneration = false;
             Sampled.prototype.probability = null;
+            Sampled.prototype.embedding = $util.emptyArray;
 
             Sampled.encode = function (message, writer, _depth) {
                 if (!writer)
@@ -1245,6 +1268,8 @@ export const ringagent = $root.ringagent = (() => {
                     writer.uint32(40).bool(message.endOfGeneration);
                 if (message.probability != null && $Object.hasOwnProperty.call(message, "probability"))
                     $root.ringagent.activation.Probability.encode(message.probability, writer.uint32(50).fork(), _depth + 1).ldelim();
+                if (message.embedding != null && message.embedding.length)
+                    writer.uint32(58).floats(message.embedding);
                 if (message.$unknowns != null && $Object.hasOwnProperty.call(message, "$unknowns"))
                     for (let i = 0; i < message.$unknowns.length; ++i)
                         writer.raw(message.$unknowns[i]);
@@ -1327,6 +1352,20 @@ export const ringagent = $root.ringagent = (() => {
                             if (wireType !== 2)
                                 break;
                             message.probability = $root.ringagent.activation.Probability.decode(reader, reader.size(), $undefined, _depth + 1, message.probability);
+                            continue;
+                        }
+                    case 7: {
+                            if (wireType === 2) {
+                                if (!(message.embedding && message.embedding.length))
+                                    message.embedding = [];
+                                reader.floats(message.embedding);
+                                continue;
+                            }
+                            if (wireType !== 5)
+                                break;
+                            if (!(message.embedding && message.embedding.length))
+                                message.embedding = [];
+                            message.embedding.push(reader.float());
                             continue;
                         }
                     }
@@ -3997,6 +4036,7 @@ export const ringagent = $root.ringagent = (() => {
         control.Token = (function() {
 
             const Token = function (properties) {
+                this.embedding = [];
                 if (properties)
                     for (let keys = $Object.keys(properties), i = 0; i < keys.length; ++i)
                         if (properties[keys[i]] != null && keys[i] !== "__proto__")
@@ -4009,6 +4049,8 @@ export const ringagent = $root.ringagent = (() => {
             Token.prototype.token = 0;
             Token.prototype.endOfGeneration = false;
             Token.prototype.probability = null;
+            Token.prototype.reusedTokens = 0;
+            Token.prototype.embedding = $util.emptyArray;
 
             Token.encode = function (message, writer, _depth) {
                 if (!writer)
@@ -4029,6 +4071,10 @@ export const ringagent = $root.ringagent = (() => {
                     writer.uint32(40).bool(message.endOfGeneration);
                 if (message.probability != null && $Object.hasOwnProperty.call(message, "probability"))
                     $root.ringagent.activation.Probability.encode(message.probability, writer.uint32(50).fork(), _depth + 1).ldelim();
+                if (message.reusedTokens != null && $Object.hasOwnProperty.call(message, "reusedTokens") && message.reusedTokens !== 0)
+                    writer.uint32(56).uint32(message.reusedTokens);
+                if (message.embedding != null && message.embedding.length)
+                    writer.uint32(66).floats(message.embedding);
                 if (message.$unknowns != null && $Object.hasOwnProperty.call(message, "$unknowns"))
                     for (let i = 0; i < message.$unknowns.length; ++i)
                         writer.raw(message.$unknowns[i]);
@@ -4111,6 +4157,29 @@ export const ringagent = $root.ringagent = (() => {
                             if (wireType !== 2)
                                 break;
                             message.probability = $root.ringagent.activation.Probability.decode(reader, reader.size(), $undefined, _depth + 1, message.probability);
+                            continue;
+                        }
+                    case 7: {
+                            if (wireType !== 0)
+                                break;
+                            if (value = reader.uint32())
+                                message.reusedTokens = value;
+                            else
+                                delete message.reusedTokens;
+                            continue;
+                        }
+                    case 8: {
+                            if (wireType === 2) {
+                                if (!(message.embedding && message.embedding.length))
+                                    message.embedding = [];
+                                reader.floats(message.embedding);
+                                continue;
+                            }
+                            if (wireType !== 5)
+                                break;
+                            if (!(message.embedding && message.embedding.length))
+                                message.embedding = [];
+                            message.embedding.push(reader.float());
                             continue;
                         }
                     }
