@@ -322,6 +322,7 @@ export class RequestRouter {
       emittedTokens: [...drawn],
       sampling: task.sampling,
       maxTokens,
+      ...(task.client === undefined ? {} : { client: task.client }),
     });
   }
 

@@ -33,6 +33,8 @@ export interface CompletionTask {
   readonly maxTokens: number | null;
   /** The answer ends before the first of these. */
   readonly stop: readonly string[];
+  /** Tells this node's clients apart: they take turns. Absent = the node itself. */
+  readonly client?: string;
 }
 
 export interface CompletionTimings {

@@ -14,6 +14,7 @@ import type { AnswerEvent, WholeAnswer } from './answer-events.js';
 import { answerOfError, isServerFault } from './api-error.js';
 import type { ErrorAnswer } from './api-error.js';
 import type { ApiEnv, ApiOptions } from './api-options.js';
+import { clientOf } from './clients.js';
 import type { CompletionRequest } from './openai-schema.js';
 import { RequestAbort } from './request-abort.js';
 import { eventStream, within } from './sse.js';
@@ -40,7 +41,8 @@ export class Answering {
       throw new RingError('not_ready', 'This agent takes no request now: it has just started and not joined its cluster yet, or it is about to stop. Ask again in a few seconds, or ask another node.');
     }
     const abort = new RequestAbort([context.req.raw.signal, this.options.shutdown]);
-    const events = answerEvents(this.service, request, abort.signal);
+    const asked = { ...request, task: { ...request.task, client: clientOf(context, this.options) } };
+    const events = answerEvents(this.service, asked, abort.signal);
     let first: Promise<IteratorResult<AnswerEvent>>;
     try {
       if (!request.stream) {

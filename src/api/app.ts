@@ -10,6 +10,7 @@ import { RingError } from '../core/errors.js';
 import { addAnthropicRoutes } from './anthropic-routes.js';
 import { answerOfError, ApiError, isServerFault } from './api-error.js';
 import type { ApiEnv, ApiOptions } from './api-options.js';
+import { BodyBudget } from './body-budget.js';
 import { addClusterRoutes } from './cluster-routes.js';
 import { addCompletionRoutes } from './completion-routes.js';
 import { errorBodyFor } from './error-shapes.js';
@@ -75,6 +76,7 @@ export function createApp(service: AgentService, options: ApiOptions): Hono<ApiE
     await next();
     return undefined;
   });
+  app.use(new BodyBudget().middleware);
 
   app.get('/', async (context) => {
     context.header('Vary', 'Accept', { append: true });
