@@ -8,6 +8,7 @@
 import type { AgentService, CompletionEvent, CompletionTimings } from '../agent/service.js';
 import { RingError } from '../core/errors.js';
 import type { FinishReason } from '../core/messages.js';
+import { ReasoningSplit } from '../core/reasoning.js';
 import type { CompletionRequest } from './openai-schema.js';
 
 export interface AnswerUsage {
@@ -15,13 +16,15 @@ export interface AnswerUsage {
   readonly completionTokens: number;
   /** Of the prompt, not computed again. */
   readonly reusedTokens: number;
+  /** Of the answer, thoughts. */
+  readonly reasoningTokens: number;
   readonly timings: CompletionTimings;
 }
 
 export type AnswerEvent =
   | { readonly kind: 'started'; readonly model: string; readonly promptTokens: number }
-  /** `text` may be empty: its tokens' bytes are held back or invisible. */
-  | { readonly kind: 'text'; readonly choice: number; readonly text: string; readonly tokens: readonly number[] }
+  /** What the model answers, or thinks aloud. `text` may be empty: its tokens' bytes are held back or invisible. */
+  | { readonly kind: 'text' | 'reasoning'; readonly choice: number; readonly text: string; readonly tokens: readonly number[] }
   /** `usage` of this choice alone. */
   | { readonly kind: 'finished'; readonly choice: number; readonly reason: FinishReason; readonly usage: AnswerUsage }
   /** Of all choices. The last event. */
@@ -29,6 +32,8 @@ export type AnswerEvent =
 
 export interface AnswerChoice {
   readonly text: string;
+  /** Empty = it did not think aloud. */
+  readonly reasoning: string;
   readonly tokens: readonly number[];
   readonly reason: FinishReason;
 }
@@ -42,21 +47,35 @@ export interface WholeAnswer {
 
 /** The events of one request. Throws what the agent throws; ending it early frees the agent's side. */
 export async function* answerEvents(service: Pick<AgentService, 'complete'>, request: CompletionRequest, signal: AbortSignal): AsyncGenerator<AnswerEvent> {
-  yield* choiceEvents(service.complete(request.task, signal), 0);
+  yield* choiceEvents(service.complete(request.task, signal), 0, request.splitReasoning);
 }
 
-async function* choiceEvents(events: AsyncIterable<CompletionEvent>, choice: number): AsyncGenerator<AnswerEvent> {
+async function* choiceEvents(events: AsyncIterable<CompletionEvent>, choice: number, splitReasoning: boolean): AsyncGenerator<AnswerEvent> {
+  let split: ReasoningSplit | null = null;
+  let reasoningTokens = 0;
   for await (const event of events) {
     switch (event.kind) {
       case 'started':
+        if (splitReasoning) split = new ReasoningSplit(event.opened ?? null);
         yield event;
         break;
-      case 'text':
-        yield { kind: 'text', choice, text: event.text, tokens: event.tokens };
+      case 'text': {
+        if (split === null) {
+          yield { kind: 'text', choice, text: event.text, tokens: event.tokens };
+          break;
+        }
+        const before = split.thinking;
+        const pieces = split.push(event.text);
+        if (before || split.thinking) reasoningTokens += event.tokens.length;
+        const silent = { kind: split.thinking ? 'reasoning' as const : 'text' as const, text: '' };
+        // The tokens come with the first piece, so that each is told once and in order.
+        for (const [index, piece] of (pieces.length === 0 ? [silent] : pieces).entries()) yield { ...piece, choice, tokens: index === 0 ? event.tokens : [] };
         break;
+      }
       case 'finished': {
+        for (const piece of split?.end() ?? []) yield { ...piece, choice, tokens: [] };
         const { reason, promptTokens, completionTokens, reusedTokens, timings } = event;
-        const usage = { promptTokens, completionTokens, reusedTokens, timings };
+        const usage = { promptTokens, completionTokens, reusedTokens, reasoningTokens, timings };
         yield { kind: 'finished', choice, reason, usage };
         yield { kind: 'usage', ...usage };
         return;
@@ -70,9 +89,9 @@ async function* choiceEvents(events: AsyncIterable<CompletionEvent>, choice: num
 export async function collectAnswer(events: AsyncIterable<AnswerEvent>): Promise<WholeAnswer> {
   let model = '';
   let usage: AnswerUsage | null = null;
-  const open = new Map<number, { readonly texts: string[]; readonly tokens: number[]; reason: FinishReason | null }>();
+  const open = new Map<number, { readonly text: string[]; readonly reasoning: string[]; readonly tokens: number[]; reason: FinishReason | null }>();
   const choiceOf = (index: number) => {
-    const known = open.get(index) ?? { texts: [], tokens: [], reason: null };
+    const known = open.get(index) ?? { text: [], reasoning: [], tokens: [], reason: null };
     open.set(index, known);
     return known;
   };
@@ -81,9 +100,10 @@ export async function collectAnswer(events: AsyncIterable<AnswerEvent>): Promise
       case 'started':
         model = event.model;
         break;
-      case 'text': {
+      case 'text':
+      case 'reasoning': {
         const choice = choiceOf(event.choice);
-        choice.texts.push(event.text);
+        choice[event.kind].push(event.text);
         choice.tokens.push(...event.tokens);
         break;
       }
@@ -96,6 +116,6 @@ export async function collectAnswer(events: AsyncIterable<AnswerEvent>): Promise
     }
   }
   if (usage === null) throw new RingError('internal', 'The answer ended without its figures. The agent\'s log says more.');
-  const choices = [...open].sort(([left], [right]) => left - right).map(([, { texts, tokens, reason }]) => ({ text: texts.join(''), tokens, reason: reason ?? 'stop' }));
+  const choices = [...open].sort(([left], [right]) => left - right).map(([, { text, reasoning, tokens, reason }]) => ({ text: text.join(''), reasoning: reasoning.join(''), tokens, reason: reason ?? 'stop' }));
   return { model, choices, usage };
 }

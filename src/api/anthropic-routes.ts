@@ -11,6 +11,7 @@ import type { AnswerEvent, AnswerUsage } from './answer-events.js';
 import { Answering } from './answering.js';
 import type { AnswerFormat } from './answering.js';
 import { parseCountRequest, parseMessageRequest } from './anthropic-schema.js';
+import type { MessageRequest } from './anthropic-schema.js';
 import type { ApiEnv, ApiOptions } from './api-options.js';
 import { anthropicError } from './error-shapes.js';
 import { readJsonBody } from './guards.js';
@@ -31,26 +32,56 @@ export function addAnthropicRoutes(app: Hono<ApiEnv>, service: Pick<AgentService
   });
 
   const answering = new Answering(service, options);
-  app.post('/v1/messages', async (context) =>
-    answering.answer(context, parseMessageRequest(await readJsonBody(context.req.raw), options), anthropicFormat(options)));
+  app.post('/v1/messages', async (context) => {
+    const request = parseMessageRequest(await readJsonBody(context.req.raw), options);
+    return answering.answer(context, request, anthropicFormat(request, options));
+  });
 }
 
-function anthropicFormat(options: ApiOptions): AnswerFormat {
+type BlockKind = 'text' | 'reasoning';
+
+function anthropicFormat({ showThoughts }: MessageRequest, options: ApiOptions): AnswerFormat {
   const id = `msg_${options.newId()}`;
   let reason: FinishReason = 'stop';
+  /** Of the stream: the block that is open, and how many there were before it. */
+  let open: BlockKind | null = null;
+  let index = 0;
+
+  /** Ends the block that is open, if it is another one, and begins this one. */
+  function turnTo(kind: BlockKind): readonly AnthropicEvent[] {
+    if (open === kind) return [];
+    const ended = endBlock();
+    open = kind;
+    return [...ended, { type: 'content_block_start', index, content_block: kind === 'text' ? textBlock('') : thinkingBlock('') }];
+  }
+
+  function endBlock(): readonly AnthropicEvent[] {
+    if (open === null) return [];
+    // Clients keep a signature of thoughts and send it back; there is nothing to sign here.
+    const signature = open === 'text' ? [] : [{ type: 'content_block_delta', index, delta: { type: 'signature_delta', signature: '' } }];
+    const events = [...signature, { type: 'content_block_stop', index }];
+    open = null;
+    index += 1;
+    return events;
+  }
 
   function eventsOf(event: AnswerEvent): readonly AnthropicEvent[] {
     switch (event.kind) {
       case 'started':
-        return [
-          { type: 'message_start', message: { ...messageOf(id, event.model, null), content: [], usage: { input_tokens: event.promptTokens, output_tokens: 0 } } },
-          { type: 'content_block_start', index: 0, content_block: { type: 'text', text: '' } },
-        ];
-      case 'text':
-        return event.text === '' ? [] : [{ type: 'content_block_delta', index: 0, delta: { type: 'text_delta', text: event.text } }];
-      case 'finished':
+        return [{ type: 'message_start', message: { ...messageOf(id, event.model, null), content: [], usage: { input_tokens: event.promptTokens, output_tokens: 0 } } }];
+      case 'reasoning':
+      case 'text': {
+        if (event.text === '') return [];
+        const begin = turnTo(event.kind);
+        if (event.kind === 'text') return [...begin, { type: 'content_block_delta', index, delta: { type: 'text_delta', text: event.text } }];
+        return showThoughts ? [...begin, { type: 'content_block_delta', index, delta: { type: 'thinking_delta', thinking: event.text } }] : begin;
+      }
+      case 'finished': {
         reason = event.reason;
-        return [{ type: 'content_block_stop', index: 0 }];
+        // An answer of nothing has a block all the same.
+        const only = open === null && index === 0 ? turnTo('text') : [];
+        return [...only, ...endBlock()];
+      }
       case 'usage':
         return [
           { type: 'message_delta', delta: { stop_reason: STOP_REASONS[reason], stop_sequence: null }, usage: usageOf(event) },
@@ -66,18 +97,30 @@ function anthropicFormat(options: ApiOptions): AnswerFormat {
     pieces: (event) => eventsOf(event).map(namedEvent),
     failure: ({ status, body }) => namedEvent({ ...anthropicError(status, body), type: 'error' }),
     whole({ model, choices, usage }) {
-      const choice = choices[0];
+      const { text, reasoning, reason: ended } = choices[0] ?? { text: '', reasoning: '', reason };
       return {
-        ...messageOf(id, model, STOP_REASONS[choice?.reason ?? reason]),
-        content: [{ type: 'text', text: choice?.text ?? '' }],
+        ...messageOf(id, model, STOP_REASONS[ended]),
+        content: [
+          ...(reasoning === '' ? [] : [thinkingBlock(showThoughts ? reasoning : '')]),
+          ...(text === '' && reasoning !== '' ? [] : [textBlock(text)]),
+        ],
         usage: usageOf(usage),
       };
     },
   };
 }
 
-function usageOf({ promptTokens, completionTokens }: AnswerUsage): object {
-  return { input_tokens: promptTokens, output_tokens: completionTokens };
+function textBlock(text: string): object {
+  return { type: 'text', text };
+}
+
+function thinkingBlock(thinking: string): object {
+  return { type: 'thinking', thinking, signature: '' };
+}
+
+/** Cached tokens of the prompt are counted apart. */
+function usageOf({ promptTokens, completionTokens, reusedTokens }: AnswerUsage): object {
+  return { input_tokens: promptTokens - reusedTokens, cache_creation_input_tokens: 0, cache_read_input_tokens: reusedTokens, output_tokens: completionTokens };
 }
 
 function messageOf(id: string, model: string, stopReason: string | null): object {

@@ -40,6 +40,7 @@ function openAiFormat(endpoint: Endpoint, request: CompletionRequest, options: A
         head = { ...head, model: event.model };
         return endpoint === 'chat' ? [roleChunk(head, 0)] : [];
       case 'text':
+      case 'reasoning':
         return event.text !== '' || (head.returnTokens && event.tokens.length > 0) ? [partChunk(head, event)] : [];
       case 'finished':
         return [finishChunk(head, event)];

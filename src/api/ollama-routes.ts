@@ -58,15 +58,16 @@ function ollamaFormat(endpoint: Endpoint, options: ApiOptions): AnswerFormat {
   let model = '';
   let reason: FinishReason = 'stop';
 
-  function part(text: string): object {
-    const content = endpoint === 'chat' ? { message: { role: 'assistant', content: text } } : { response: text };
+  function part(text: string, thinking = ''): object {
+    const thoughts = thinking === '' ? {} : { thinking };
+    const content = endpoint === 'chat' ? { message: { role: 'assistant', content: text, ...thoughts } } : { response: text, ...thoughts };
     return { model, created_at: timeText(options.now()), ...content };
   }
 
   /** Times in nanoseconds. Waiting for a slot is in the prompt's. */
-  function lastPart(text: string, { promptTokens, completionTokens, timings }: AnswerUsage): object {
+  function lastPart(text: string, thinking: string, { promptTokens, completionTokens, timings }: AnswerUsage): object {
     return {
-      ...part(text),
+      ...part(text, thinking),
       done: true,
       done_reason: reason,
       total_duration: nanos(timings.totalMs),
@@ -89,11 +90,13 @@ function ollamaFormat(endpoint: Endpoint, options: ApiOptions): AnswerFormat {
           return [];
         case 'text':
           return event.text === '' ? [] : [line({ ...part(event.text), done: false })];
+        case 'reasoning':
+          return event.text === '' ? [] : [line({ ...part('', event.text), done: false })];
         case 'finished':
           reason = event.reason;
           return [];
         case 'usage':
-          return [line(lastPart('', event))];
+          return [line(lastPart('', '', event))];
       }
     },
     failure: ({ body }) => line({ error: body.error.message }),
@@ -101,7 +104,7 @@ function ollamaFormat(endpoint: Endpoint, options: ApiOptions): AnswerFormat {
       const choice = answer.choices[0];
       model = answer.model;
       reason = choice?.reason ?? reason;
-      return lastPart(choice?.text ?? '', answer.usage);
+      return lastPart(choice?.text ?? '', choice?.reasoning ?? '', answer.usage);
     },
   };
 }

@@ -8,7 +8,7 @@
  */
 import { z } from 'zod';
 import { ApiError } from './api-error.js';
-import { MODEL_NAME_LENGTH_MAX, parseChatRequest, parseFields, parseTextRequest } from './openai-schema.js';
+import { MODEL_NAME_LENGTH_MAX, parseChatRequest, parseFields, parseTextRequest, thinkingVariables } from './openai-schema.js';
 import type { CompletionRequest, ParseOptions } from './openai-schema.js';
 
 /** Options that change how the same answer is computed, or for how long the model stays. */
@@ -27,11 +27,12 @@ const commonFields = {
   options: z.record(z.string(), z.unknown()).default({}),
   keep_alive: z.unknown().optional(),
   format: nothing,
-  think: falsy,
+  /** Absent = as the model's template has it. */
+  think: z.union([z.boolean(), z.enum(['low', 'medium', 'high'])], 'must be true, false, "low", "medium" or "high"').nullish(),
   logprobs: falsy,
 };
 
-const messageSchema = z.strictObject({ role: z.string(), content: z.string(), images: nothing, tool_calls: nothing, thinking: nothing });
+const messageSchema = z.strictObject({ role: z.string(), content: z.string(), images: nothing, tool_calls: nothing, thinking: z.string().nullish() });
 const chatSchema = z.strictObject({ ...commonFields, messages: z.array(messageSchema), tools: nothing });
 const generateSchema = z.strictObject({
   ...commonFields, prompt: z.string(), system: z.string().default(''), raw: z.boolean().default(false),
@@ -42,7 +43,7 @@ const showSchema = z.looseObject({ model: z.string().max(MODEL_NAME_LENGTH_MAX).
 /** The body of `POST /api/chat`. Throws a 400 naming the field. */
 export function parseOllamaChat(body: unknown, options: ParseOptions): CompletionRequest {
   const fields = parseFields(chatSchema, body);
-  return parseChatRequest({ ...sharedFields(fields), messages: fields.messages.map(({ role, content }) => ({ role, content })) }, options);
+  return parseChatRequest({ ...sharedFields(fields), ...templateVariables(fields.think), messages: fields.messages.map(({ role, content, thinking }) => ({ role, content, ...(thinking ? { reasoning_content: thinking } : {}) })) }, options);
 }
 
 /** The body of `POST /api/generate`: a question, unless it is `raw`. */
@@ -50,7 +51,7 @@ export function parseOllamaGenerate(body: unknown, options: ParseOptions): Compl
   const fields = parseFields(generateSchema, body);
   if (fields.raw) return parseTextRequest({ ...sharedFields(fields), prompt: fields.prompt }, options);
   const system = fields.system === '' ? [] : [{ role: 'system', content: fields.system }];
-  return parseChatRequest({ ...sharedFields(fields), messages: [...system, { role: 'user', content: fields.prompt }] }, options);
+  return parseChatRequest({ ...sharedFields(fields), ...templateVariables(fields.think), messages: [...system, { role: 'user', content: fields.prompt }] }, options);
 }
 
 /** The model that `POST /api/show` asks about. */
@@ -64,7 +65,20 @@ function modelName(name: string): string {
   return name.replace(/:latest$/, '');
 }
 
-function sharedFields({ model, stream, options }: { readonly model: string; readonly stream: boolean; readonly options: Readonly<Record<string, unknown>> }): object {
+interface SharedFields {
+  readonly model: string;
+  readonly stream: boolean;
+  readonly think?: boolean | string | null | undefined;
+  readonly options: Readonly<Record<string, unknown>>;
+}
+
+/** What the chat template hears of `think`. */
+function templateVariables(think: boolean | string | null | undefined): object {
+  if (think === undefined || think === null) return {};
+  return { chat_template_kwargs: { ...thinkingVariables(think !== false), ...(typeof think === 'string' ? { reasoning_effort: think } : {}) } };
+}
+
+function sharedFields({ model, stream, options }: SharedFields): object {
   const settings: Record<string, unknown> = { temperature: 0.8, top_k: 40, top_p: 0.9 };
   for (const [name, value] of Object.entries(options)) {
     if (value === null || PASSED_OPTIONS.has(name)) continue;

@@ -20,7 +20,7 @@ export interface AnswerHead {
   readonly returnTokens: boolean;
 }
 
-export type PartEvent = Extract<AnswerEvent, { kind: 'text' }>;
+export type PartEvent = Extract<AnswerEvent, { kind: 'text' | 'reasoning' }>;
 export type FinishedEvent = Extract<AnswerEvent, { kind: 'finished' }>;
 
 export function answerId(endpoint: Endpoint, unique: string): string {
@@ -32,18 +32,25 @@ function usageOf(usage: AnswerUsage): object {
     prompt_tokens: usage.promptTokens,
     completion_tokens: usage.completionTokens,
     total_tokens: usage.promptTokens + usage.completionTokens,
+    prompt_tokens_details: { cached_tokens: usage.reusedTokens },
+    completion_tokens_details: { reasoning_tokens: usage.reasoningTokens },
   };
 }
 
-/** llama-server's names. `prompt_ms` is the time to the first token: waiting for a slot is in it. */
+/** llama-server's names; `cache_n` are the prompt's tokens that were not computed again. `prompt_ms` is the time to the first token: waiting for a slot is in it. */
 function timingsOf(usage: AnswerUsage): object {
   const { firstTokenMs, totalMs, decodeTokensPerSecond } = usage.timings;
+  const computed = usage.promptTokens - usage.reusedTokens;
+  const decodeMs = Math.max(0, totalMs - firstTokenMs);
   return {
-    prompt_n: usage.promptTokens,
+    cache_n: usage.reusedTokens,
+    prompt_n: computed,
     prompt_ms: firstTokenMs,
-    prompt_per_second: firstTokenMs > 0 ? (usage.promptTokens * 1000) / firstTokenMs : 0,
+    prompt_per_token_ms: computed > 0 ? firstTokenMs / computed : 0,
+    prompt_per_second: firstTokenMs > 0 ? (computed * 1000) / firstTokenMs : 0,
     predicted_n: usage.completionTokens,
-    predicted_ms: Math.max(0, totalMs - firstTokenMs),
+    predicted_ms: decodeMs,
+    predicted_per_token_ms: usage.completionTokens > 1 ? decodeMs / (usage.completionTokens - 1) : 0,
     predicted_per_second: decodeTokensPerSecond,
     total_ms: totalMs,
   };
@@ -68,7 +75,8 @@ export function roleChunk(head: AnswerHead, choice: number): object {
 
 export function partChunk(head: AnswerHead, part: PartEvent): object {
   const tokens = head.returnTokens ? { tokens: part.tokens } : {};
-  const fields = head.endpoint === 'chat' ? { delta: { content: part.text } } : { text: part.text };
+  const delta = part.kind === 'reasoning' ? { reasoning_content: part.text } : { content: part.text };
+  const fields = head.endpoint === 'chat' ? { delta } : { text: part.text };
   return chunkOf(head, part.choice, { ...fields, ...tokens, finish_reason: null });
 }
 
@@ -89,9 +97,9 @@ export function wholeAnswer(head: AnswerHead, answer: WholeAnswer): object {
     object: head.endpoint === 'chat' ? 'chat.completion' : 'text_completion',
     created: head.created,
     model: answer.model,
-    choices: answer.choices.map(({ text, tokens, reason }, index) => ({
+    choices: answer.choices.map(({ text, reasoning, tokens, reason }, index) => ({
       index,
-      ...(head.endpoint === 'chat' ? { message: { role: 'assistant', content: text, refusal: null } } : { text }),
+      ...(head.endpoint === 'chat' ? { message: { role: 'assistant', content: text, ...(reasoning === '' ? {} : { reasoning_content: reasoning }), refusal: null } } : { text }),
       ...(head.returnTokens ? { tokens } : {}),
       logprobs: null,
       finish_reason: reason,

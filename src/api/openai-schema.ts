@@ -27,6 +27,8 @@ export interface CompletionRequest {
   readonly includeUsage: boolean;
   /** Our addition: token ids beside the text. */
   readonly returnTokens: boolean;
+  /** Thoughts are told apart from the answer. */
+  readonly splitReasoning: boolean;
 }
 
 export interface ParseOptions {
@@ -72,6 +74,14 @@ const commonFields = {
   return_tokens: z.boolean().default(false),
 };
 
+/** Most values that a request sets for the chat template. */
+const TEMPLATE_VARIABLES_MAX = 64;
+
+/** Models differ in the name that turns thoughts off and on; templates skip what they do not know. */
+export function thinkingVariables(think: boolean): Readonly<Record<string, unknown>> {
+  return { enable_thinking: think, thinking: think };
+}
+
 const textPart = z.strictObject({ type: z.literal('text'), text: z.string() });
 /** Message fields that only tools and other modalities use; empty ones pass, as clients send earlier answers back. */
 const absent = z.union([z.null(), z.tuple([])], 'is not supported').optional();
@@ -87,6 +97,11 @@ const messageSchema = z.looseObject({
 const chatSchema = z.object({
   ...commonFields,
   messages: z.array(messageSchema).min(1, 'must have at least one message'),
+  /** llama-server's: `none` leaves thoughts in the text. */
+  reasoning_format: z.enum(['auto', 'deepseek', 'none'], 'must be "auto", "deepseek" or "none"').default('auto'),
+  /** For the chat template, as far as the model's knows it. */
+  reasoning_effort: z.enum(['none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max']).nullish(),
+  chat_template_kwargs: z.record(z.string(), z.unknown()).refine((variables) => Object.keys(variables).length <= TEMPLATE_VARIABLES_MAX, `has more than ${TEMPLATE_VARIABLES_MAX} entries`).default({}),
 });
 
 /** All but `prompt`, which `promptOf` reads: a million token ids are one prompt, not a million things to report about. */
@@ -102,7 +117,9 @@ export function parseChatRequest(body: unknown, options: ParseOptions): Completi
   const given = dropNeutralFields(body, CHAT_FIELDS);
   checkValueCount(given);
   const fields = parseFields(chatSchema, given);
-  return requestOf(fields, { kind: 'chat', messages: fields.messages.map(messageOf) }, options);
+  const variables = { ...effortVariables(fields.reasoning_effort ?? null), ...fields.chat_template_kwargs };
+  const prompt: Prompt = { kind: 'chat', messages: fields.messages.map(messageOf), ...(Object.keys(variables).length === 0 ? {} : { variables }) };
+  return { ...requestOf(fields, prompt, options), splitReasoning: fields.reasoning_format !== 'none' };
 }
 
 /** The body of `POST /v1/completions`. Throws a 400 naming the field. */
@@ -172,7 +189,13 @@ function requestOf(fields: CommonFields, prompt: Prompt, options: ParseOptions):
     stream: fields.stream,
     includeUsage: fields.stream_options?.include_usage ?? false,
     returnTokens: fields.return_tokens,
+    splitReasoning: false,
   };
+}
+
+function effortVariables(effort: string | null): Readonly<Record<string, unknown>> {
+  if (effort === null) return {};
+  return effort === 'none' ? thinkingVariables(false) : { reasoning_effort: effort };
 }
 
 /** Two names of one setting: both may be there if they agree. */

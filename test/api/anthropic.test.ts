@@ -37,7 +37,7 @@ it('answers whole, with the system prompt first', async () => {
   const message = await client.messages.create({ ...warm, system: 'Be brief', stop_sequences: ['x'] });
   expect(message).toMatchObject({
     type: 'message', role: 'assistant', model: MODEL.name, stop_reason: 'end_turn',
-    content: [{ type: 'text', text: 'In the beginning' }], usage: { input_tokens: 5, output_tokens: 2 },
+    content: [{ type: 'text', text: 'In the beginning' }], usage: { input_tokens: 2, cache_read_input_tokens: 3, output_tokens: 2 },
   });
   expect(agent.tasks.at(-1)).toMatchObject({
     maxTokens: 16, stop: ['x'], sampling: { temperature: 0.5 },
@@ -68,7 +68,7 @@ it('refuses in its own errors: a wrong key, what is not supported, no room, a br
   await expect(new Anthropic({ apiKey: 'wrong', baseURL: server?.address ?? '', maxRetries: 0 }).messages.create(question)).rejects.toBeInstanceOf(Anthropic.AuthenticationError);
   const tools: Anthropic.Tool[] = [{ name: 'look', input_schema: { type: 'object' } }];
   await expect(client.messages.create({ ...question, tools })).rejects.toThrow(/invalid_request_error.*'tools/);
-  await expect(client.messages.create({ ...question, thinking: { type: 'enabled', budget_tokens: 1024 } })).rejects.toThrow('\'thinking');
+  await expect(client.messages.create({ ...question, thinking: { type: 'between_tools' } })).rejects.toThrow('\'thinking');
   agent.script = async function* full() {
     yield { kind: 'started', model: MODEL.name, promptTokens: 1 };
     throw new RingError('queue_full', 'too many requests wait');

@@ -50,6 +50,11 @@ function errorOf(answer: Answer): { message: string; type: string; param: string
   return body.error;
 }
 
+const USAGE = {
+  prompt_tokens: 5, completion_tokens: 2, total_tokens: 7,
+  prompt_tokens_details: { cached_tokens: 3 }, completion_tokens_details: { reasoning_tokens: 0 },
+};
+
 describe('API', () => {
   it('tells people what it is', async () => {
     const answer = await api().call('/');
@@ -88,9 +93,10 @@ describe('API', () => {
       created: 1_700_000_001,
       model: MODEL.name,
       choices: [{ index: 0, message: { role: 'assistant', content: 'In the beginning', refusal: null }, logprobs: null, finish_reason: 'stop' }],
-      usage: { prompt_tokens: 5, completion_tokens: 2, total_tokens: 7 },
+      usage: USAGE,
       timings: {
-        prompt_n: 5, prompt_ms: 20, prompt_per_second: 250, predicted_n: 2, predicted_ms: 100, predicted_per_second: 30, total_ms: 120,
+        cache_n: 3, prompt_n: 2, prompt_ms: 20, prompt_per_token_ms: 10, prompt_per_second: 100,
+        predicted_n: 2, predicted_ms: 100, predicted_per_token_ms: 100, predicted_per_second: 30, total_ms: 120,
       },
     });
     expect(agent.tasks[0]).toMatchObject({ model: 'kjv', maxTokens: 9, sampling: { seed: 4242 } });
@@ -115,7 +121,7 @@ describe('API', () => {
       { ...shared, choices: choice({ content: 'In the' }) },
       { ...shared, choices: choice({ content: ' beginning' }) },
       { ...shared, choices: choice({}, 'stop'), timings },
-      { ...shared, choices: [], usage: { prompt_tokens: 5, completion_tokens: 2, total_tokens: 7 }, timings },
+      { ...shared, choices: [], usage: USAGE, timings },
       '[DONE]',
     ]);
   });

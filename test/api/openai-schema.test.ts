@@ -42,6 +42,7 @@ describe('OpenAI requests', () => {
       stream: false,
       includeUsage: false,
       returnTokens: false,
+      splitReasoning: true,
     });
   });
 
@@ -65,6 +66,7 @@ describe('OpenAI requests', () => {
       stream: true,
       includeUsage: true,
       returnTokens: true,
+      splitReasoning: false,
     });
   });
 
@@ -89,7 +91,7 @@ describe('OpenAI requests', () => {
     ['n', 2], ['best_of', 2], ['logprobs', true], ['logprobs', 3], ['top_logprobs', 2], ['echo', true], ['suffix', 'end'],
     ['tools', [{ type: 'function' }]], ['tool_choice', 'required'], ['functions', [{}]],
     ['response_format', { type: 'json_object' }], ['audio', {}], ['modalities', ['text', 'audio']], ['grammar', 'root ::= "a"'],
-    ['reasoning_effort', 'high'], ['chat_template_kwargs', {}], ['mirostat', 2], ['stop_token_ids', [1]],
+    ['mirostat', 2], ['stop_token_ids', [1]],
   ])('refuse %s: %j by its name', (name, value) => {
     expect(refusal(() => chat({ [name]: value }))).toMatchObject({ code: 'unsupported_parameter', param: name });
     expect(refusal(() => text({ [name]: value }))).toMatchObject({ code: 'unsupported_parameter', param: name });

@@ -34,6 +34,13 @@ describe('chat templates', () => {
     expect(render(template, HELLO)).toBe('none');
   });
 
+  it('hear further variables, and earlier thoughts by both of their names', () => {
+    const template = '{{ messages[0].reasoning_content }}/{{ messages[0].thinking }}{% if enable_thinking is false %} off{% endif %}';
+    const messages = [{ role: 'assistant', content: 'x', reasoning_content: 'Hm' }];
+    expect(render(template, { messages, variables: { enable_thinking: false, messages: [] } })).toBe('Hm/Hm off');
+    expect(render(template, { messages })).toBe('Hm/Hm');
+  });
+
   it('refuse with their own message', () => {
     const template = `{% if messages[0].role == 'system' %}{{ raise_exception('System role not supported') }}{% endif %}`;
     expect(() => render(template, { messages: [{ role: 'system', content: 'x' }] })).toThrow(/refuses these messages: .*System role not supported/);
