@@ -43,6 +43,8 @@ export interface StagesMessage {
   readonly kind: 'stages';
   readonly term: Term;
   readonly statuses: readonly StageStatus[];
+  /** From before the sender's start, while its coordinator does not seem to know of it. Absent = nothing (core/remembered.ts). */
+  readonly remembered?: DesiredState;
 }
 
 /** A node that leaves on purpose (drained). */

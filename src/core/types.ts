@@ -125,6 +125,8 @@ export interface Capabilities {
   readonly links?: readonly LinkFigures[];
   /** True = this agent ends with the command that started it (`agent run`): stages go elsewhere. Absent = it stays. */
   readonly temporary?: boolean;
+  /** What new stage files may take here, with what unused ones would give back, within `--max-disk`. Absent = `diskFreeBytes`. */
+  readonly storeRoomBytes?: number;
   /** For people: what this machine could compute on and does not, and what to do. Absent = nothing. */
   readonly hints?: readonly string[];
 }
@@ -210,6 +212,18 @@ export interface InstanceRequest {
   readonly slots: number | null;
   /** The nodes of a cluster file, in ring order; only they take part. Absent = every node that is there, as it is. */
   readonly nodeSettings?: readonly RequestedNode[];
+  /** Absent = it stays as long as nobody needs its room. */
+  readonly life?: InstanceLife;
+}
+
+/** How long an instance stays (core/instance-life.ts). */
+export interface InstanceLife {
+  /** Never makes room for another model, and is never idle for too long. */
+  readonly pinned: boolean;
+  /** Without a request for this long it is unloaded; null = never. */
+  readonly keepAliveMs: number | null;
+  /** After a restart of the whole cluster it is served again. */
+  readonly returns: boolean;
 }
 
 /** What a cluster file says of a node that placement knows by its id. */
@@ -275,6 +289,8 @@ export interface StageStatus {
   readonly residentBytes: number;
   /** Weight bytes that crossed the network for this stage since this agent started. */
   readonly fetchedBytes: number;
+  /** The ring's head only: requests that run or wait there, and all that came since its plan began. Absent = not the head. */
+  readonly requests?: { readonly open: number; readonly taken: number };
 }
 
 /** How to sample. Absent fields never reach the engine: the API fills defaults (api/openai-schema.ts). */

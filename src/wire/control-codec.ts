@@ -38,7 +38,12 @@ function toControlMessage(message: ControlMessage): ringagent.control.ControlMes
     case 'coordinator':
       return { coordinator: { term: message.term, serving: message.serving, desired: toDesiredMessage(message.desired) } };
     case 'stages':
-      return { stages: { term: message.term, statuses: message.statuses.map(toStatusMessage) } };
+      return {
+        stages: {
+          term: message.term, statuses: message.statuses.map(toStatusMessage),
+          ...(message.remembered === undefined ? {} : { remembered: toDesiredMessage(message.remembered) }),
+        },
+      };
     case 'leave':
       return { leave: {} };
     case 'introduction':
@@ -125,6 +130,7 @@ export function decodeControl(bytes: Uint8Array): ControlMessage | ChannelSignal
         kind: 'stages',
         term: fromTermMessage(message.stages.term, 'stages.term'),
         statuses: readList(message.stages.statuses, 'stages.statuses', MAX_STATUSES, fromStatusMessage),
+        ...(message.stages.remembered === null || message.stages.remembered === undefined ? {} : { remembered: fromDesiredMessage(message.stages.remembered) }),
       };
     case 'leave':
       return { kind: 'leave' };

@@ -3,7 +3,7 @@
  * Whether a plan makes sense is the reader's decision; here it has only the right shape.
  */
 import type {
-  DesiredState, Instance, InstanceRequest, InstanceState, KeyValueCachePolicy, Plan, PlacementPolicy, PlanNote, RequestedNode, StagePlan, StageState,
+  DesiredState, Instance, InstanceLife, InstanceRequest, InstanceState, KeyValueCachePolicy, Plan, PlacementPolicy, PlanNote, RequestedNode, StagePlan, StageState,
   StageStatus, Term,
 } from '../core/types.js';
 import {
@@ -33,7 +33,8 @@ export function fromTermMessage(message: ringagent.control.Term.$Properties | nu
 }
 
 export function toRequestMessage(request: InstanceRequest): ringagent.control.InstanceRequest.$Properties {
-  return { ...request, nodeSettings: (request.nodeSettings ?? []).map(toRequestedNodeMessage) };
+  const { life, nodeSettings, ...rest } = request;
+  return { ...rest, nodeSettings: (nodeSettings ?? []).map(toRequestedNodeMessage), ...(life === undefined ? {} : { life: { ...life } }) };
 }
 
 export function fromRequestMessage(message: ringagent.control.InstanceRequest.$Properties | null | undefined): InstanceRequest {
@@ -46,7 +47,12 @@ export function fromRequestMessage(message: ringagent.control.InstanceRequest.$P
     contextTokens: readOptionalUnsigned(request.contextTokens, 'request.context_tokens'),
     slots: readOptionalUnsigned(request.slots, 'request.slots'),
     ...(nodeSettings.length === 0 ? {} : { nodeSettings }),
+    ...(request.life === null || request.life === undefined ? {} : { life: fromLifeMessage(request.life) }),
   };
+}
+
+function fromLifeMessage(message: ringagent.control.Life.$Properties): InstanceLife {
+  return { pinned: message.pinned ?? false, keepAliveMs: readOptionalUnsigned(message.keepAliveMs, 'life.keep_alive_ms'), returns: message.returns ?? false };
 }
 
 function toRequestedNodeMessage({ nodeId, settings }: RequestedNode): ringagent.control.NodeSettings.$Properties {
@@ -204,11 +210,13 @@ export function toStatusMessage(status: StageStatus): ringagent.control.StageSta
     error: status.error === null ? null : { code: status.error.code, message: fitText(status.error.message) },
     residentBytes: status.residentBytes,
     fetchedBytes: status.fetchedBytes,
+    ...(status.requests === undefined ? {} : { openRequests: status.requests.open, takenRequests: status.requests.taken }),
   };
 }
 
 export function fromStatusMessage(message: ringagent.control.StageStatus.$Properties): StageStatus {
   const progress = readFinite(message.progress, 'status.progress');
+  const open = readOptionalUnsigned(message.openRequests, 'status.open_requests');
   if (progress < 0 || progress > 1) throw badField('status.progress', 'is not between 0 and 1');
   return {
     planId: readName(message.planId, 'status.plan_id'),
@@ -221,6 +229,7 @@ export function fromStatusMessage(message: ringagent.control.StageStatus.$Proper
       : { code: readName(message.error.code, 'status.error.code'), message: readText(message.error.message, 'status.error.message', MAX_TEXT_CHARACTERS) },
     residentBytes: readUnsigned(message.residentBytes, 'status.resident_bytes'),
     fetchedBytes: readUnsigned(message.fetchedBytes, 'status.fetched_bytes'),
+    ...(open === null ? {} : { requests: { open, taken: readUnsigned(message.takenRequests, 'status.taken_requests') } }),
   };
 }
 

@@ -116,6 +116,7 @@ function toCapabilitiesMessage(capabilities: Capabilities): ringagent.gossip.Cap
     ...(capabilities.deviceLimitBytes === undefined ? {} : { deviceLimitBytes: capabilities.deviceLimitBytes }),
     links: (capabilities.links ?? []).slice(0, MAX_LINKS).map((link) => ({ ...link })),
     temporary: capabilities.temporary ?? false,
+    ...(capabilities.storeRoomBytes === undefined ? {} : { storeRoomBytes: capabilities.storeRoomBytes }),
     hints: (capabilities.hints ?? []).slice(0, MAX_HINTS).map((hint) => fitText(hint, MAX_HINT_CHARACTERS)),
   };
 }
@@ -125,6 +126,7 @@ function fromCapabilitiesMessage(message: ringagent.gossip.Capabilities.$Propert
     (device) => readOneOf(device, 'capabilities.device_preference', DEVICE_KINDS));
   const deviceLimitBytes = readOptionalUnsigned(message.deviceLimitBytes, 'capabilities.device_limit_bytes');
   const links = readList(message.links, 'capabilities.links', MAX_LINKS, fromLinkMessage);
+  const storeRoomBytes = readOptionalUnsigned(message.storeRoomBytes, 'capabilities.store_room_bytes');
   const hints = readList(message.hints, 'capabilities.hints', MAX_HINTS, (hint) => readText(hint, 'capabilities.hints', MAX_HINT_CHARACTERS));
   return {
     agentVersion: readName(message.agentVersion, 'capabilities.agent_version'),
@@ -153,6 +155,7 @@ function fromCapabilitiesMessage(message: ringagent.gossip.Capabilities.$Propert
     ...(links.length === 0 ? {} : { links }),
     ...(hints.length === 0 ? {} : { hints }),
     ...(message.temporary === true ? { temporary: true } : {}),
+    ...(storeRoomBytes === null ? {} : { storeRoomBytes }),
   };
 }
 

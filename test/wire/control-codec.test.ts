@@ -54,6 +54,7 @@ const MEASURED_RECORD: NodeRecord = {
     deviceLimitBytes: 3e9,
     links: [{ nodeId: 'nodeB', roundTripMicros: 420, bytesPerSecond: null }, { nodeId: 'nodeC', roundTripMicros: 9, bytesPerSecond: 1.25e8 }],
     hints: ['a GPU is not used'],
+    storeRoomBytes: 7e9,
   },
 };
 
@@ -96,6 +97,16 @@ const MESSAGES: readonly (readonly [message: ControlMessage, hex: string | null]
       { planId: '7.nodeA.3', rank: 0, state: 'failed', progress: 0, error: { code: 'out_of_memory', message: 'no' }, residentBytes: 0, fetchedBytes: 0 },
     ],
   }, null],
+  [{
+    kind: 'stages',
+    term: { counter: 7, node: 'nodeA' },
+    statuses: [{ planId: '7.nodeA.3', rank: 0, state: 'ready', progress: 1, error: null, residentBytes: 5, fetchedBytes: 0, requests: { open: 0, taken: 12 } }],
+    remembered: { version: 2, instances: [{ instanceId: 'i4', state: 'planning', reason: '', serial: 1, plan: PLAN, request: {
+      model: 'kjv', policy: 'auto', nodes: null, contextTokens: null, slots: null, life: { pinned: true, keepAliveMs: null, returns: true },
+    } }], removed: ['i1'] },
+  }, null],
+  [{ kind: 'load', callId: 'c', request: { model: 'm', policy: 'throughput', nodes: 3, contextTokens: null, slots: null, life: { pinned: false, keepAliveMs: 300_000, returns: false } } },
+    '3a1c0a0163121' + '70a016d120a7468726f75676870757418033a0410e0a712'],
   [{ kind: 'leave' }, '3200'],
   [{ kind: 'introduction', peers: [{ nodeId: 'nodeB', addresses: ['/ip4/10.0.0.2/tcp/11501'] }, { nodeId: 'nodeC', addresses: [] }] }, null],
   [{

@@ -721,6 +721,69 @@ export namespace ringagent {
         }
 
         /**
+         * Properties of a Move.
+         * @deprecated Use ringagent.activation.Move.$Properties instead.
+         */
+        interface IMove extends ringagent.activation.Move.$Properties {
+        }
+
+        /** Represents a Move. */
+        class Move {
+
+            /**
+             * Constructs a new Move.
+             * @param [properties] Properties to set
+             */
+            constructor(properties?: ringagent.activation.Move.$Properties);
+
+            /** Unknown fields preserved while decoding when enabled */
+            $unknowns?: Uint8Array[];
+
+            /** Move slot. */
+            slot: number;
+
+            /** Move to. */
+            to: number;
+
+            /**
+             * Encodes the specified Move message. Does not implicitly {@link ringagent.activation.Move.verify|verify} messages.
+             * @param message Move message or plain object to encode
+             * @param [writer] Writer to encode to
+             * @returns Writer
+             */
+            static encode(message: ringagent.activation.Move.$Properties, writer?: $protobuf.Writer): $protobuf.Writer;
+
+            /**
+             * Decodes a Move message from the specified reader or buffer.
+             * @param reader Reader or buffer to decode from
+             * @param [length] Message length if known beforehand
+             * @returns {ringagent.activation.Move & ringagent.activation.Move.$Shape} Move
+             * @throws {Error} If the payload is not a reader or valid buffer
+             * @throws {$protobuf.util.ProtocolError} If required fields are missing
+             */
+            static decode(reader: ($protobuf.Reader|Uint8Array), length?: number): ringagent.activation.Move & ringagent.activation.Move.$Shape;
+        }
+
+        namespace Move {
+
+            /** Properties of a Move. */
+            interface $Properties {
+
+                /** Move slot */
+                slot?: (number|null);
+
+                /** Move to */
+                to?: (number|null);
+
+                /** Unknown fields preserved while decoding when enabled */
+                $unknowns?: Uint8Array[];
+            }
+
+            /** Shape of a Move. */
+            type $Shape = ringagent.activation.Move.$Properties;
+        }
+
+        /**
          * Properties of an Operation.
          * @deprecated Use ringagent.activation.Operation.$Properties instead.
          */
@@ -745,8 +808,11 @@ export namespace ringagent {
             /** Operation close. */
             close?: (ringagent.activation.Close.$Properties|null);
 
+            /** Operation move. */
+            move?: (ringagent.activation.Move.$Properties|null);
+
             /** Operation kind. */
-            kind?: ("open"|"close");
+            kind?: ("open"|"close"|"move");
 
             /**
              * Encodes the specified Operation message. Does not implicitly {@link ringagent.activation.Operation.verify|verify} messages.
@@ -778,8 +844,11 @@ export namespace ringagent {
                 /** Operation close */
                 close?: (ringagent.activation.Close.$Properties|null);
 
+                /** Operation move */
+                move?: (ringagent.activation.Move.$Properties|null);
+
                 /** Operation kind */
-                kind?: ("open"|"close");
+                kind?: ("open"|"close"|"move");
 
                 /** Unknown fields preserved while decoding when enabled */
                 $unknowns?: Uint8Array[];
@@ -789,9 +858,10 @@ export namespace ringagent {
             type $Shape = {
               open?: ringagent.activation.Open.$Shape|null;
               close?: ringagent.activation.Close.$Shape|null;
+              move?: ringagent.activation.Move.$Shape|null;
               $unknowns?: Uint8Array[];
             } & (
-              ({ kind?: undefined; open?: null; close?: null }|{ kind?: "open"; open: ringagent.activation.Open.$Shape; close?: null }|{ kind?: "close"; open?: null; close: ringagent.activation.Close.$Shape })
+              ({ kind?: undefined; open?: null; close?: null; move?: null }|{ kind?: "open"; open: ringagent.activation.Open.$Shape; close?: null; move?: null }|{ kind?: "close"; open?: null; close: ringagent.activation.Close.$Shape; move?: null }|{ kind?: "move"; open?: null; close?: null; move: ringagent.activation.Move.$Shape })
             );
         }
 
@@ -1115,6 +1185,9 @@ export namespace ringagent {
             /** InstanceRequest nodeSettings. */
             nodeSettings: ringagent.control.NodeSettings.$Properties[];
 
+            /** InstanceRequest life. */
+            life?: (ringagent.control.Life.$Properties|null);
+
             /**
              * Encodes the specified InstanceRequest message. Does not implicitly {@link ringagent.control.InstanceRequest.verify|verify} messages.
              * @param message InstanceRequest message or plain object to encode
@@ -1157,12 +1230,84 @@ export namespace ringagent {
                 /** InstanceRequest nodeSettings */
                 nodeSettings?: (ringagent.control.NodeSettings.$Properties[]|null);
 
+                /** InstanceRequest life */
+                life?: (ringagent.control.Life.$Properties|null);
+
                 /** Unknown fields preserved while decoding when enabled */
                 $unknowns?: Uint8Array[];
             }
 
             /** Shape of an InstanceRequest. */
             type $Shape = ringagent.control.InstanceRequest.$Properties;
+        }
+
+        /**
+         * Properties of a Life.
+         * @deprecated Use ringagent.control.Life.$Properties instead.
+         */
+        interface ILife extends ringagent.control.Life.$Properties {
+        }
+
+        /** Represents a Life. */
+        class Life {
+
+            /**
+             * Constructs a new Life.
+             * @param [properties] Properties to set
+             */
+            constructor(properties?: ringagent.control.Life.$Properties);
+
+            /** Unknown fields preserved while decoding when enabled */
+            $unknowns?: Uint8Array[];
+
+            /** Life pinned. */
+            pinned: boolean;
+
+            /** Life keepAliveMs. */
+            keepAliveMs?: (number|null);
+
+            /** Life returns. */
+            returns: boolean;
+
+            /**
+             * Encodes the specified Life message. Does not implicitly {@link ringagent.control.Life.verify|verify} messages.
+             * @param message Life message or plain object to encode
+             * @param [writer] Writer to encode to
+             * @returns Writer
+             */
+            static encode(message: ringagent.control.Life.$Properties, writer?: $protobuf.Writer): $protobuf.Writer;
+
+            /**
+             * Decodes a Life message from the specified reader or buffer.
+             * @param reader Reader or buffer to decode from
+             * @param [length] Message length if known beforehand
+             * @returns {ringagent.control.Life & ringagent.control.Life.$Shape} Life
+             * @throws {Error} If the payload is not a reader or valid buffer
+             * @throws {$protobuf.util.ProtocolError} If required fields are missing
+             */
+            static decode(reader: ($protobuf.Reader|Uint8Array), length?: number): ringagent.control.Life & ringagent.control.Life.$Shape;
+        }
+
+        namespace Life {
+
+            /** Properties of a Life. */
+            interface $Properties {
+
+                /** Life pinned */
+                pinned?: (boolean|null);
+
+                /** Life keepAliveMs */
+                keepAliveMs?: (number|null);
+
+                /** Life returns */
+                returns?: (boolean|null);
+
+                /** Unknown fields preserved while decoding when enabled */
+                $unknowns?: Uint8Array[];
+            }
+
+            /** Shape of a Life. */
+            type $Shape = ringagent.control.Life.$Properties;
         }
 
         /**
@@ -1865,6 +2010,12 @@ export namespace ringagent {
             /** StageStatus fetchedBytes. */
             fetchedBytes: number;
 
+            /** StageStatus openRequests. */
+            openRequests?: (number|null);
+
+            /** StageStatus takenRequests. */
+            takenRequests: number;
+
             /**
              * Encodes the specified StageStatus message. Does not implicitly {@link ringagent.control.StageStatus.verify|verify} messages.
              * @param message StageStatus message or plain object to encode
@@ -1909,6 +2060,12 @@ export namespace ringagent {
 
                 /** StageStatus fetchedBytes */
                 fetchedBytes?: (number|null);
+
+                /** StageStatus openRequests */
+                openRequests?: (number|null);
+
+                /** StageStatus takenRequests */
+                takenRequests?: (number|null);
 
                 /** Unknown fields preserved while decoding when enabled */
                 $unknowns?: Uint8Array[];
@@ -2132,6 +2289,9 @@ export namespace ringagent {
             /** Stages statuses. */
             statuses: ringagent.control.StageStatus.$Properties[];
 
+            /** Stages remembered. */
+            remembered?: (ringagent.control.DesiredState.$Properties|null);
+
             /**
              * Encodes the specified Stages message. Does not implicitly {@link ringagent.control.Stages.verify|verify} messages.
              * @param message Stages message or plain object to encode
@@ -2161,6 +2321,9 @@ export namespace ringagent {
 
                 /** Stages statuses */
                 statuses?: (ringagent.control.StageStatus.$Properties[]|null);
+
+                /** Stages remembered */
+                remembered?: (ringagent.control.DesiredState.$Properties|null);
 
                 /** Unknown fields preserved while decoding when enabled */
                 $unknowns?: Uint8Array[];
@@ -3780,6 +3943,9 @@ export namespace ringagent {
             /** Capabilities temporary. */
             temporary: boolean;
 
+            /** Capabilities storeRoomBytes. */
+            storeRoomBytes?: (number|null);
+
             /**
              * Encodes the specified Capabilities message. Does not implicitly {@link ringagent.gossip.Capabilities.verify|verify} messages.
              * @param message Capabilities message or plain object to encode
@@ -3875,6 +4041,9 @@ export namespace ringagent {
 
                 /** Capabilities temporary */
                 temporary?: (boolean|null);
+
+                /** Capabilities storeRoomBytes */
+                storeRoomBytes?: (number|null);
 
                 /** Unknown fields preserved while decoding when enabled */
                 $unknowns?: Uint8Array[];

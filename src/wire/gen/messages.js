@@ -1134,6 +1134,100 @@ export const ringagent = $root.ringagent = (() => {
             return Close;
         })();
 
+        activation.Move = (function() {
+
+            const Move = function (properties) {
+                if (properties)
+                    for (let keys = $Object.keys(properties), i = 0; i < keys.length; ++i)
+                        if (properties[keys[i]] != null && keys[i] !== "__proto__")
+                            this[keys[i]] = properties[keys[i]];
+            };
+
+            Move.prototype.slot = 0;
+            Move.prototype.to = 0;
+
+            Move.encode = function (message, writer, _depth) {
+                if (!writer)
+                    writer = $Writer.create();
+                if (_depth === $undefined)
+                    _depth = 0;
+                if (_depth > $util.recursionLimit)
+                    throw $Error("max depth exceeded");
+                if (message.slot != null && $Object.hasOwnProperty.call(message, "slot") && message.slot !== 0)
+                    writer.uint32(8).uint32(message.slot);
+                if (message.to != null && $Object.hasOwnProperty.call(message, "to") && message.to !== 0)
+                    writer.uint32(16).uint32(message.to);
+                if (message.$unknowns != null && $Object.hasOwnProperty.call(message, "$unknowns"))
+                    for (let i = 0; i < message.$unknowns.length; ++i)
+                        writer.raw(message.$unknowns[i]);
+                return writer;
+            };
+
+            Move.decode = function (reader, length, _end, _depth, _target) {
+                if (!(reader instanceof $Reader))
+                    reader = $Reader.create(reader);
+                if (_depth === $undefined)
+                    _depth = 0;
+                if (_depth > $Reader.recursionLimit)
+                    throw $Error("max depth exceeded");
+                let end, message, value;
+                if (length === $undefined)
+                    end = reader.len;
+                else {
+                    end = reader.pos + length;
+                    if (end > reader.len)
+                        throw $RangeError("index out of range");
+                    length = reader.len;
+                    reader.len = end;
+                }
+                message = _target || new $root.ringagent.activation.Move();
+                while (reader.pos < end) {
+                    let start = reader.pos;
+                    let tag = reader.tag();
+                    if (tag === _end) {
+                        _end = $undefined;
+                        break;
+                    }
+                    let wireType = tag & 7;
+                    switch (tag >>>= 3) {
+                    case 1: {
+                            if (wireType !== 0)
+                                break;
+                            if (value = reader.uint32())
+                                message.slot = value;
+                            else
+                                delete message.slot;
+                            continue;
+                        }
+                    case 2: {
+                            if (wireType !== 0)
+                                break;
+                            if (value = reader.uint32())
+                                message.to = value;
+                            else
+                                delete message.to;
+                            continue;
+                        }
+                    }
+                    reader.skipType(wireType, _depth, tag);
+                    if (!reader.discardUnknown) {
+                        $util.makeProp(message, "$unknowns", false);
+                        (message.$unknowns || (message.$unknowns = [])).push(reader.raw(start, reader.pos));
+                    }
+                }
+                if (length !== $undefined) {
+                    if (reader.pos !== end)
+                        throw $RangeError("index out of range");
+                    reader.len = length;
+                }
+                if (_end !== $undefined)
+                    throw $Error("missing end group");
+                return message;
+            };
+
+            return Move;
+        })();
+
         activation.Operation = (function() {
 
             const Operation = function (properties) {
@@ -1145,11 +1239,12 @@ export const ringagent = $root.ringagent = (() => {
 
             Operation.prototype.open = null;
             Operation.prototype.close = null;
+            Operation.prototype.move = null;
 
             let $oneOfFields;
 
             $Object.defineProperty(Operation.prototype, "kind", {
-                get: $util.oneOfGetter($oneOfFields = ["open", "close"]),
+                get: $util.oneOfGetter($oneOfFields = ["open", "close", "move"]),
                 set: $util.oneOfSetter($oneOfFields)
             });
 
@@ -1164,6 +1259,8 @@ export const ringagent = $root.ringagent = (() => {
                     $root.ringagent.activation.Open.encode(message.open, writer.uint32(10).fork(), _depth + 1).ldelim();
                 if (message.close != null && $Object.hasOwnProperty.call(message, "close"))
                     $root.ringagent.activation.Close.encode(message.close, writer.uint32(18).fork(), _depth + 1).ldelim();
+                if (message.move != null && $Object.hasOwnProperty.call(message, "move"))
+                    $root.ringagent.activation.Move.encode(message.move, writer.uint32(26).fork(), _depth + 1).ldelim();
                 if (message.$unknowns != null && $Object.hasOwnProperty.call(message, "$unknowns"))
                     for (let i = 0; i < message.$unknowns.length; ++i)
                         writer.raw(message.$unknowns[i]);
@@ -1209,6 +1306,13 @@ export const ringagent = $root.ringagent = (() => {
                                 break;
                             message.close = $root.ringagent.activation.Close.decode(reader, reader.size(), $undefined, _depth + 1, message.close);
                             message.kind = "close";
+                            continue;
+                        }
+                    case 3: {
+                            if (wireType !== 2)
+                                break;
+                            message.move = $root.ringagent.activation.Move.decode(reader, reader.size(), $undefined, _depth + 1, message.move);
+                            message.kind = "move";
                             continue;
                         }
                     }
@@ -1710,6 +1814,7 @@ export const ringagent = $root.ringagent = (() => {
             InstanceRequest.prototype.contextTokens = null;
             InstanceRequest.prototype.slots = null;
             InstanceRequest.prototype.nodeSettings = $util.emptyArray;
+            InstanceRequest.prototype.life = null;
 
             let $oneOfFields;
 
@@ -1751,6 +1856,8 @@ export const ringagent = $root.ringagent = (() => {
                 if (message.nodeSettings != null && message.nodeSettings.length)
                     for (let i = 0; i < message.nodeSettings.length; ++i)
                         $root.ringagent.control.NodeSettings.encode(message.nodeSettings[i], writer.uint32(50).fork(), _depth + 1).ldelim();
+                if (message.life != null && $Object.hasOwnProperty.call(message, "life"))
+                    $root.ringagent.control.Life.encode(message.life, writer.uint32(58).fork(), _depth + 1).ldelim();
                 if (message.$unknowns != null && $Object.hasOwnProperty.call(message, "$unknowns"))
                     for (let i = 0; i < message.$unknowns.length; ++i)
                         writer.raw(message.$unknowns[i]);
@@ -1831,6 +1938,12 @@ export const ringagent = $root.ringagent = (() => {
                             message.nodeSettings.push($root.ringagent.control.NodeSettings.decode(reader, reader.size(), $undefined, _depth + 1));
                             continue;
                         }
+                    case 7: {
+                            if (wireType !== 2)
+                                break;
+                            message.life = $root.ringagent.control.Life.decode(reader, reader.size(), $undefined, _depth + 1, message.life);
+                            continue;
+                        }
                     }
                     reader.skipType(wireType, _depth, tag);
                     if (!reader.discardUnknown) {
@@ -1849,6 +1962,118 @@ export const ringagent = $root.ringagent = (() => {
             };
 
             return InstanceRequest;
+        })();
+
+        control.Life = (function() {
+
+            const Life = function (properties) {
+                if (properties)
+                    for (let keys = $Object.keys(properties), i = 0; i < keys.length; ++i)
+                        if (properties[keys[i]] != null && keys[i] !== "__proto__")
+                            this[keys[i]] = properties[keys[i]];
+            };
+
+            Life.prototype.pinned = false;
+            Life.prototype.keepAliveMs = null;
+            Life.prototype.returns = false;
+
+            let $oneOfFields;
+
+            // Virtual OneOf for proto3 optional field
+            $Object.defineProperty(Life.prototype, "_keepAliveMs", {
+                get: $util.oneOfGetter($oneOfFields = ["keepAliveMs"]),
+                set: $util.oneOfSetter($oneOfFields)
+            });
+
+            Life.encode = function (message, writer, _depth) {
+                if (!writer)
+                    writer = $Writer.create();
+                if (_depth === $undefined)
+                    _depth = 0;
+                if (_depth > $util.recursionLimit)
+                    throw $Error("max depth exceeded");
+                if (message.pinned != null && $Object.hasOwnProperty.call(message, "pinned") && message.pinned !== false)
+                    writer.uint32(8).bool(message.pinned);
+                if (message.keepAliveMs != null && $Object.hasOwnProperty.call(message, "keepAliveMs"))
+                    writer.uint32(16).uint64(message.keepAliveMs);
+                if (message.returns != null && $Object.hasOwnProperty.call(message, "returns") && message.returns !== false)
+                    writer.uint32(24).bool(message.returns);
+                if (message.$unknowns != null && $Object.hasOwnProperty.call(message, "$unknowns"))
+                    for (let i = 0; i < message.$unknowns.length; ++i)
+                        writer.raw(message.$unknowns[i]);
+                return writer;
+            };
+
+            Life.decode = function (reader, length, _end, _depth, _target) {
+                if (!(reader instanceof $Reader))
+                    reader = $Reader.create(reader);
+                if (_depth === $undefined)
+                    _depth = 0;
+                if (_depth > $Reader.recursionLimit)
+                    throw $Error("max depth exceeded");
+                let end, message, value;
+                if (length === $undefined)
+                    end = reader.len;
+                else {
+                    end = reader.pos + length;
+                    if (end > reader.len)
+                        throw $RangeError("index out of range");
+                    length = reader.len;
+                    reader.len = end;
+                }
+                message = _target || new $root.ringagent.control.Life();
+                while (reader.pos < end) {
+                    let start = reader.pos;
+                    let tag = reader.tag();
+                    if (tag === _end) {
+                        _end = $undefined;
+                        break;
+                    }
+                    let wireType = tag & 7;
+                    switch (tag >>>= 3) {
+                    case 1: {
+                            if (wireType !== 0)
+                                break;
+                            if (value = reader.bool())
+                                message.pinned = value;
+                            else
+                                delete message.pinned;
+                            continue;
+                        }
+                    case 2: {
+                            if (wireType !== 0)
+                                break;
+                            message.keepAliveMs = reader.uint64();
+                            message._keepAliveMs = "keepAliveMs";
+                            continue;
+                        }
+                    case 3: {
+                            if (wireType !== 0)
+                                break;
+                            if (value = reader.bool())
+                                message.returns = value;
+                            else
+                                delete message.returns;
+                            continue;
+                        }
+                    }
+                    reader.skipType(wireType, _depth, tag);
+                    if (!reader.discardUnknown) {
+                        $util.makeProp(message, "$unknowns", false);
+                        (message.$unknowns || (message.$unknowns = [])).push(reader.raw(start, reader.pos));
+                    }
+                }
+                if (length !== $undefined) {
+                    if (reader.pos !== end)
+                        throw $RangeError("index out of range");
+                    reader.len = length;
+                }
+                if (_end !== $undefined)
+                    throw $Error("missing end group");
+                return message;
+            };
+
+            return Life;
         })();
 
         control.NodeSettings = (function() {
@@ -2938,6 +3163,16 @@ export const ringagent = $root.ringagent = (() => {
             StageStatus.prototype.error = null;
             StageStatus.prototype.residentBytes = $util.Long ? $util.Long.fromBits(0,0,true) : 0;
             StageStatus.prototype.fetchedBytes = $util.Long ? $util.Long.fromBits(0,0,true) : 0;
+            StageStatus.prototype.openRequests = null;
+            StageStatus.prototype.takenRequests = $util.Long ? $util.Long.fromBits(0,0,true) : 0;
+
+            let $oneOfFields;
+
+            // Virtual OneOf for proto3 optional field
+            $Object.defineProperty(StageStatus.prototype, "_openRequests", {
+                get: $util.oneOfGetter($oneOfFields = ["openRequests"]),
+                set: $util.oneOfSetter($oneOfFields)
+            });
 
             StageStatus.encode = function (message, writer, _depth) {
                 if (!writer)
@@ -2960,6 +3195,10 @@ export const ringagent = $root.ringagent = (() => {
                     writer.uint32(48).uint64(message.residentBytes);
                 if (message.fetchedBytes != null && $Object.hasOwnProperty.call(message, "fetchedBytes") && (typeof message.fetchedBytes === "object" ? message.fetchedBytes.low || message.fetchedBytes.high : message.fetchedBytes !== 0))
                     writer.uint32(56).uint64(message.fetchedBytes);
+                if (message.openRequests != null && $Object.hasOwnProperty.call(message, "openRequests"))
+                    writer.uint32(64).uint32(message.openRequests);
+                if (message.takenRequests != null && $Object.hasOwnProperty.call(message, "takenRequests") && (typeof message.takenRequests === "object" ? message.takenRequests.low || message.takenRequests.high : message.takenRequests !== 0))
+                    writer.uint32(72).uint64(message.takenRequests);
                 if (message.$unknowns != null && $Object.hasOwnProperty.call(message, "$unknowns"))
                     for (let i = 0; i < message.$unknowns.length; ++i)
                         writer.raw(message.$unknowns[i]);
@@ -3051,6 +3290,22 @@ export const ringagent = $root.ringagent = (() => {
                                 message.fetchedBytes = value;
                             else
                                 delete message.fetchedBytes;
+                            continue;
+                        }
+                    case 8: {
+                            if (wireType !== 0)
+                                break;
+                            message.openRequests = reader.uint32();
+                            message._openRequests = "openRequests";
+                            continue;
+                        }
+                    case 9: {
+                            if (wireType !== 0)
+                                break;
+                            if (typeof (value = reader.uint64()) === "object" ? value.low || value.high : value !== 0)
+                                message.takenRequests = value;
+                            else
+                                delete message.takenRequests;
                             continue;
                         }
                     }
@@ -3354,6 +3609,7 @@ export const ringagent = $root.ringagent = (() => {
 
             Stages.prototype.term = null;
             Stages.prototype.statuses = $util.emptyArray;
+            Stages.prototype.remembered = null;
 
             Stages.encode = function (message, writer, _depth) {
                 if (!writer)
@@ -3367,6 +3623,8 @@ export const ringagent = $root.ringagent = (() => {
                 if (message.statuses != null && message.statuses.length)
                     for (let i = 0; i < message.statuses.length; ++i)
                         $root.ringagent.control.StageStatus.encode(message.statuses[i], writer.uint32(18).fork(), _depth + 1).ldelim();
+                if (message.remembered != null && $Object.hasOwnProperty.call(message, "remembered"))
+                    $root.ringagent.control.DesiredState.encode(message.remembered, writer.uint32(26).fork(), _depth + 1).ldelim();
                 if (message.$unknowns != null && $Object.hasOwnProperty.call(message, "$unknowns"))
                     for (let i = 0; i < message.$unknowns.length; ++i)
                         writer.raw(message.$unknowns[i]);
@@ -3412,6 +3670,12 @@ export const ringagent = $root.ringagent = (() => {
                             if (!(message.statuses && message.statuses.length))
                                 message.statuses = [];
                             message.statuses.push($root.ringagent.control.StageStatus.decode(reader, reader.size(), $undefined, _depth + 1));
+                            continue;
+                        }
+                    case 3: {
+                            if (wireType !== 2)
+                                break;
+                            message.remembered = $root.ringagent.control.DesiredState.decode(reader, reader.size(), $undefined, _depth + 1, message.remembered);
                             continue;
                         }
                     }
@@ -5800,6 +6064,7 @@ export const ringagent = $root.ringagent = (() => {
             Capabilities.prototype.links = $util.emptyArray;
             Capabilities.prototype.hints = $util.emptyArray;
             Capabilities.prototype.temporary = false;
+            Capabilities.prototype.storeRoomBytes = null;
 
             let $oneOfFields;
 
@@ -5824,6 +6089,12 @@ export const ringagent = $root.ringagent = (() => {
             // Virtual OneOf for proto3 optional field
             $Object.defineProperty(Capabilities.prototype, "_deviceLimitBytes", {
                 get: $util.oneOfGetter($oneOfFields = ["deviceLimitBytes"]),
+                set: $util.oneOfSetter($oneOfFields)
+            });
+
+            // Virtual OneOf for proto3 optional field
+            $Object.defineProperty(Capabilities.prototype, "_storeRoomBytes", {
+                get: $util.oneOfGetter($oneOfFields = ["storeRoomBytes"]),
                 set: $util.oneOfSetter($oneOfFields)
             });
 
@@ -5889,6 +6160,8 @@ export const ringagent = $root.ringagent = (() => {
                         writer.uint32(186).string(message.hints[i]);
                 if (message.temporary != null && $Object.hasOwnProperty.call(message, "temporary") && message.temporary !== false)
                     writer.uint32(192).bool(message.temporary);
+                if (message.storeRoomBytes != null && $Object.hasOwnProperty.call(message, "storeRoomBytes"))
+                    writer.uint32(200).uint64(message.storeRoomBytes);
                 if (message.$unknowns != null && $Object.hasOwnProperty.call(message, "$unknowns"))
                     for (let i = 0; i < message.$unknowns.length; ++i)
                         writer.raw(message.$unknowns[i]);
@@ -6121,6 +6394,13 @@ export const ringagent = $root.ringagent = (() => {
                                 message.temporary = value;
                             else
                                 delete message.temporary;
+                            continue;
+                        }
+                    case 25: {
+                            if (wireType !== 0)
+                                break;
+                            message.storeRoomBytes = reader.uint64();
+                            message._storeRoomBytes = "storeRoomBytes";
                             continue;
                         }
                     }
