@@ -8,6 +8,7 @@ import { spawn } from 'node:child_process';
 import type { ChildProcess } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { constants, setPriority } from 'node:os';
+import { isSea } from 'node:sea';
 import { Duplex } from 'node:stream';
 import { fileURLToPath } from 'node:url';
 import { RingError } from '../core/errors.js';
@@ -36,6 +37,14 @@ const GRAMMAR_DEADLINE_MS = 20_000;
 export const STEP_DEADLINE_MS = 300_000;
 /** After its pipe was closed; a step under way is not waited for any longer. */
 const KILL_GRACE_MS = 2_000;
+
+/** The single executable's first argument for a runner (scripts/binary/payload.ts). */
+const EXECUTABLE_RUNNER_ARGUMENT = 'internal-runner';
+
+/** What makes this program's own Node.js a runner: the runner's program, or a word that the single executable knows. */
+function runnerArguments(): readonly string[] {
+  return isSea() ? [EXECUTABLE_RUNNER_ARGUMENT] : ['--no-warnings', runnerProgram()];
+}
 
 /** Where the runner's program is: beside this file when compiled, in dist/ when run from the sources (tests). */
 function runnerProgram(): string {
@@ -66,7 +75,7 @@ export class RunnerProcess implements Runner {
   private fatal: RingError | null = null;
 
   constructor(private readonly what: string, private readonly log: Log, private readonly events: RunnerEvents) {
-    this.child = spawn(process.execPath, ['--no-warnings', runnerProgram()], {
+    this.child = spawn(process.execPath, runnerArguments(), {
       stdio: ['ignore', 'ignore', 'pipe', 'pipe'],
       env: { ...process.env },
     });
