@@ -95,7 +95,7 @@ export class Head {
     const nowMs = this.ports.clock.now();
     const elapsedMs = this.measure(header, nowMs);
     this.load.stepReturned(header.stageMicros, nowMs);
-    for (const done of this.scheduler.complete(header.step, header.sampled, header.computeMicros, elapsedMs)) {
+    for (const done of this.scheduler.complete(header.step, header.sampled, header.stageMicros, elapsedMs)) {
       this.ports.send(done.origin, { kind: 'finished', requestId: done.requestId, planId: this.plan.planId, reason: done.reason, tokens: done.tokens });
     }
     this.pump();

@@ -123,7 +123,11 @@ export class StageWorker {
   /** Tail: tells each sequence's origin its token. */
   private sampled(entry: Entry, header: ActivationHeader): void {
     for (const operation of header.operations) {
-      if (operation.kind === 'close') entry.slots.delete(operation.slot);
+      if (operation.kind === 'move') {
+        const moved = entry.slots.get(operation.slot);
+        entry.slots.delete(operation.slot);
+        if (moved !== undefined) entry.slots.set(operation.to, moved);
+      } else if (operation.kind === 'close') entry.slots.delete(operation.slot);
       else entry.slots.set(operation.slot, { sequenceId: operation.sequenceId, origin: operation.origin, promptLength: operation.promptLength, reusedTokens: operation.reuse?.tokens ?? 0 });
     }
     for (const token of header.sampled) {

@@ -9,12 +9,14 @@
  * slot may be closed and opened again while older steps of it are still under way; their results no longer match the
  * slot's sequence id and are dropped.
  */
+import { DecodeGroups } from './decode-groups.js';
 import { assert } from './errors.js';
 import type { ErrorCode } from './errors.js';
 import type { FinishReason } from './messages.js';
 import { PrefillPace } from './prefill-pace.js';
 import { PrefixCache } from './prefix-cache.js';
 import type { Placement, SlotHistory } from './prefix-cache.js';
+import { SlotMoves } from './slot-moves.js';
 import { MAX_DRAFT_TOKENS, Speculation } from './speculation.js';
 import type { NodeId, SampledToken, SamplingSettings, SequenceOperation, SequenceSlice } from './types.js';
 import { WaitingLine } from './waiting-line.js';
@@ -72,6 +74,8 @@ interface Sequence {
   sent: number;
   /** A step whose sample has not come back yet. */
   waiting: boolean;
+  /** Its first token has come back, so that it takes part in decode steps. */
+  decoding: boolean;
   /** The last step that it was part of: whoever waited longest goes first. */
   lastStep: number;
   readonly speculation: Speculation;
@@ -81,6 +85,8 @@ interface FlyingStep {
   readonly step: number;
   readonly kind: 'decode' | 'prefill' | 'operations';
   readonly tokens: number;
+  /** Nothing else was under way when it was sent. */
+  readonly alone: boolean;
   /** The only sequence of a decode step, with its guesses. */
   readonly lone: { readonly sequence: Sequence; readonly drafted: number } | null;
 }
@@ -116,11 +122,14 @@ export class HeadScheduler {
   private draftedTokens = 0;
   private acceptedTokens = 0;
   private readonly prefixes: PrefixCache;
+  private readonly groups: DecodeGroups;
+  private readonly moves = new SlotMoves();
 
   constructor(private readonly settings: BatchingSettings) {
     assert(settings.slots >= 1 && settings.stages >= 1 && settings.batchTokens >= 1, 'a ring has slots, stages and a batch');
     this.slots = new Array<Sequence | null>(settings.slots).fill(null);
     this.prefixes = new PrefixCache(settings.slots);
+    this.groups = new DecodeGroups(settings.stages);
   }
 
   /** Takes a request or says why not. The caller has checked token ids against the vocabulary. */
@@ -145,6 +154,7 @@ export class HeadScheduler {
       slot: -1,
       sent: 0,
       waiting: false,
+      decoding: false,
       lastStep: 0,
       speculation: new Speculation(),
     });
@@ -177,23 +187,29 @@ export class HeadScheduler {
   }
 
   /**
-   * A step came around the ring after `elapsedMs`; its runners computed for `computeMicros` in all. Results of sequences
-   * that are gone are dropped.
+   * A step came around the ring after `elapsedMs`; its runners computed for `stageMicros`, in rank order. Results of
+   * sequences that are gone are dropped.
    */
-  complete(step: number, sampled: readonly SampledToken[], computeMicros: number, elapsedMs = computeMicros / 1000): SequenceFinished[] {
+  complete(step: number, sampled: readonly SampledToken[], stageMicros: readonly number[], elapsedMs = sum(stageMicros) / 1000): SequenceFinished[] {
+    const computeMicros = sum(stageMicros);
     const index = this.flying.findIndex((candidate) => candidate.step === step);
     if (index < 0) return [];
     const [flown] = this.flying.splice(index, 1);
-    if (flown?.kind === 'decode' && (flown.lone?.drafted ?? 0) === 0) this.pace.decodeMeasured(computeMicros);
+    if (flown?.kind === 'decode' && (flown.lone?.drafted ?? 0) === 0) {
+      this.pace.decodeMeasured(computeMicros);
+      this.groups.measured(flown.tokens, stageMicros, flown.alone ? elapsedMs * 1000 : null);
+    }
     if (flown !== undefined) this.measureLone(flown, sampled.length, elapsedMs);
     if (flown?.kind === 'prefill') this.pace.chunkMeasured(flown.tokens, computeMicros);
     const finished: SequenceFinished[] = [];
     const answered = new Set<Sequence>();
     for (const token of sampled) {
-      const sequence = this.slots[token.slot] ?? null;
-      if (sequence === null || sequence.request.requestId !== token.sequenceId) continue;
+      // By its name: it may have moved to another slot meanwhile.
+      const sequence = this.slots.find((candidate) => candidate?.request.requestId === token.sequenceId) ?? null;
+      if (sequence === null) continue;
       if (!sequence.waiting || token.position !== sequence.tokens.length) continue;
       answered.add(sequence);
+      sequence.decoding = true;
       sequence.tokens.push(token.token);
       // The newest token has not been sent, and what was sent beyond it were wrong guesses.
       sequence.sent = sequence.tokens.length - 1;
@@ -313,25 +329,22 @@ export class HeadScheduler {
   }
 
   private isDecoding(): boolean {
-    return this.slots.some((sequence) => sequence !== null && sequence.tokens.length > sequence.request.promptTokens.length + sequence.request.emittedTokens.length);
+    return this.slots.some((sequence) => sequence?.decoding === true);
   }
 
-  private decodeCandidates(): Sequence[] {
-    // One group for each stage: more would be smaller ones, and each reads the weights again.
-    if (this.flying.filter((step) => step.kind === 'decode').length >= this.settings.stages) return [];
-    const ready: Sequence[] = [];
-    let decoding = 0;
-    for (const sequence of this.slots) {
-      if (sequence === null) continue;
-      const left = sequence.tokens.length - sequence.sent;
-      if (left === 1 && sequence.sent > 0 && !sequence.waiting) ready.push(sequence);
-      if (sequence.waiting || (left === 1 && sequence.sent > 0)) decoding += 1;
+  /** The group that waited longest, when all of it is back; one step for each group is under way at most. */
+  private decodeCandidates(): readonly Sequence[] {
+    const decoding = this.slots.filter((sequence): sequence is Sequence => sequence?.decoding === true);
+    if (decoding.length === 0) return [];
+    const split = this.groups.split(decoding.map(({ slot }) => slot));
+    if (this.flying.filter((step) => step.kind === 'decode').length >= split.length) return [];
+    let best: readonly Sequence[] = [];
+    for (const slots of split) {
+      const group = decoding.filter(({ slot }) => slots.includes(slot)).slice(0, this.settings.batchTokens);
+      if (group.length === 0 || group.some(({ waiting }) => waiting)) continue;
+      if (best.length === 0 || oldestStep(group) < oldestStep(best)) best = group;
     }
-    // Sequences are spread over as many micro-batches as there are stages: each stage then works on one of them.
-    const groups = Math.max(1, Math.min(this.settings.stages, decoding));
-    // While prompts take turns with them, more are ready than fit: nobody is left out. Neighbouring slots go together.
-    ready.sort((a, b) => a.lastStep - b.lastStep || a.slot - b.slot);
-    return ready.slice(0, Math.min(Math.ceil(decoding / groups), this.settings.batchTokens)).sort((a, b) => a.slot - b.slot);
+    return best;
   }
 
   private prefillCandidate(): Sequence | null {
@@ -360,6 +373,7 @@ export class HeadScheduler {
   }
 
   private decodeStep(sequences: readonly Sequence[]): HeadStep {
+    this.moveTogether(sequences);
     const slices: SequenceSlice[] = [];
     const tokens: number[] = [];
     for (const sequence of sequences) {
@@ -386,10 +400,23 @@ export class HeadScheduler {
     return sequence.speculation.propose(tokens, Math.min(left - 1, MAX_DRAFT_TOKENS, this.settings.batchTokens - 1));
   }
 
+  private moveTogether(sequences: readonly Sequence[]): void {
+    if (!this.settings.canRollBack) return;
+    const uses = this.slots.map((sequence, slot) => (sequence !== null ? 'running' : this.prefixes.holds(slot) ? 'retained' : 'empty'));
+    for (const { slot, to } of this.moves.beforeDecode(sequences.map((sequence) => sequence.slot), uses)) {
+      const sequence = this.slots[slot] ?? null;
+      if (sequence === null) this.prefixes.move(slot, to);
+      else sequence.slot = to;
+      this.slots[to] = sequence;
+      this.slots[slot] = null;
+      this.operations.push({ kind: 'move', slot, to });
+    }
+  }
+
   private makeStep(kind: FlyingStep['kind'], slices: readonly SequenceSlice[], tokens: readonly number[], lone: FlyingStep['lone'] = null): HeadStep {
     const step = this.nextStep;
     this.nextStep += 1;
-    this.flying.push({ step, kind, tokens: tokens.length, lone });
+    this.flying.push({ step, kind, tokens: tokens.length, alone: this.flying.length === 0, lone });
     return { step, operations: this.operations.splice(0), slices, tokens: Int32Array.from(tokens) };
   }
 
@@ -398,4 +425,12 @@ export class HeadScheduler {
     if (!this.isDecoding()) return this.settings.stages === 1 ? this.settings.batchTokens : Math.max(MIN_LONE_CHUNK, Math.ceil(this.settings.batchTokens / 2));
     return this.pace.tokens(this.settings.batchTokens);
   }
+}
+
+function sum(values: readonly number[]): number {
+  return values.reduce((total, value) => total + value, 0);
+}
+
+function oldestStep(group: readonly Sequence[]): number {
+  return Math.min(...group.map(({ lastStep }) => lastStep));
 }

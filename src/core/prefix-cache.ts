@@ -64,6 +64,13 @@ export class PrefixCache {
     return oldest;
   }
 
+  /** What a retained slot holds is in another one from now on; as old as before. */
+  move(from: number, to: number): void {
+    const entries = [...this.retained];
+    this.retained.clear();
+    for (const [slot, tokens] of entries) this.retained.set(slot === from ? to : slot, tokens);
+  }
+
   private take(placement: Placement): Placement {
     this.retained.delete(placement.slot);
     return placement;

@@ -7,7 +7,9 @@
  */
 
 /** Most tokens in a draft. */
-export const MAX_DRAFT_TOKENS = 8;
+export const MAX_DRAFT_TOKENS = 15;
+/** With the token before them, drafts make steps of 2, 4, 8 and 16 rows: engines are best at those. */
+const DRAFT_LENGTHS = [1, 3, 7, MAX_DRAFT_TOKENS] as const;
 const FIRST_DRAFT_TOKENS = 3;
 /** So many last tokens must have occurred before, in this order. */
 const MATCHED_TOKENS = 3;
@@ -48,7 +50,7 @@ export class Speculation {
   draftMeasured(drafted: number, drawn: number, elapsedMs: number): void {
     if (drawn < 1) return;
     const right = drawn - 1;
-    this.length = right >= drafted ? Math.min(MAX_DRAFT_TOKENS, this.length * 2) : Math.max(1, right + 1);
+    this.length = right >= drafted ? longerThan(drafted) : lengthFor(right);
     const cost = elapsedMs / drawn;
     this.drafts += 1;
     this.draftMsPerToken = this.drafts === 1 ? cost : smoothed(this.draftMsPerToken, cost);
@@ -62,6 +64,15 @@ export class Speculation {
     this.drafts = 0;
     this.length = FIRST_DRAFT_TOKENS;
   }
+}
+
+function longerThan(length: number): number {
+  return DRAFT_LENGTHS.find((candidate) => candidate > length) ?? MAX_DRAFT_TOKENS;
+}
+
+/** The shortest that would have held the guesses that were right and the one after them. */
+function lengthFor(right: number): number {
+  return DRAFT_LENGTHS.find((candidate) => candidate > right) ?? MAX_DRAFT_TOKENS;
 }
 
 function smoothed(average: number, sample: number): number {

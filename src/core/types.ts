@@ -382,7 +382,9 @@ export type SequenceOperation =
       readonly reuse?: { readonly slot: number; readonly tokens: number };
     }
   /** `retain`: the slot's KV stays until the slot is opened or closed again. */
-  | { readonly kind: 'close'; readonly slot: number; readonly retain?: true };
+  | { readonly kind: 'close'; readonly slot: number; readonly retain?: true }
+  /** What `slot` holds, running or retained, goes to `to`, which is empty. */
+  | { readonly kind: 'move'; readonly slot: number; readonly to: number };
 
 /** A token that the tail drew. `position` is the token's own position in the sequence. */
 export interface SampledToken {

@@ -60,6 +60,7 @@ export class RecomputingStage implements StageEngine {
   apply(operations: readonly SequenceOperation[]): void {
     for (const operation of operations) {
       if (operation.kind === 'close') this.closeSlot(operation.slot, operation.retain === true);
+      else if (operation.kind === 'move') this.moveSlot(operation.slot, operation.to);
       else this.openSlot(operation);
     }
   }
@@ -171,6 +172,13 @@ export class RecomputingStage implements StageEngine {
     if (slot === null) return;
     if (retain && this.canRollBack && !slot.broken) slot.operation = null;
     else this.slots[index] = null;
+  }
+
+  private moveSlot(from: number, to: number): void {
+    const slot = this.slotAt(from);
+    if (slot === null || this.slotAt(to) !== null) throw new RingError('bad_frame', `slot ${from} cannot move to slot ${to}: it holds nothing, or the other does`);
+    this.slots[to] = slot;
+    this.slots[from] = null;
   }
 
   private checkSlice(slice: SequenceSlice): Slot {

@@ -6,6 +6,7 @@
  */
 import { assert } from '../core/errors.js';
 import type { SequenceSlice } from '../core/types.js';
+import { paddedLanes } from './padding-choice.js';
 
 /** Largest hole that is closed with padding: a padded lane costs less than another pass over the weights. */
 export const MAX_PADDING_GAP = 3;
@@ -29,8 +30,10 @@ export interface EngineCall {
 export interface PackingLimits {
   /** Tokens in one call, padding included. */
   readonly maxTokens: number;
-  /** True when no sequence runs in a slot and a lane's worth of cells is free, so that padding may use it. */
+  /** True when there is such a slot, no sequence runs in it and a lane's worth of cells is free, so that padding may use it. */
   readonly isFree: (slot: number) => boolean;
+  /** Whether a call of so many lanes with a token each is faster as one of `padded`. */
+  readonly paysToPad: (lanes: number, padded: number) => boolean;
 }
 
 interface Piece extends Lane {
@@ -63,7 +66,7 @@ function packRound(pieces: readonly Piece[], limits: PackingLimits, calls: Engin
   let first: Piece | null = null;
   let lastSlot = 0;
   const flush = (): void => {
-    if (first !== null) calls.push({ firstSlot: first.slot, tokensPerLane: first.tokens, lanes });
+    if (first !== null) calls.push(widened({ firstSlot: first.slot, tokensPerLane: first.tokens, lanes }, limits));
   };
   for (const piece of pieces) {
     const gap = piece.slot - lastSlot - 1;
@@ -81,6 +84,24 @@ function packRound(pieces: readonly Piece[], limits: PackingLimits, calls: Engin
     lastSlot = piece.slot;
   }
   flush();
+}
+
+/** With padding lanes behind it, or before it, where that is faster and slots are free. */
+function widened(call: EngineCall, limits: PackingLimits): EngineCall {
+  const padded = paddedLanes(call.lanes.length);
+  const missing = padded - call.lanes.length;
+  if (call.tokensPerLane !== 1 || missing === 0 || padded > limits.maxTokens) return call;
+  let { firstSlot } = call;
+  let before = 0;
+  let after = 0;
+  while (before + after < missing && limits.isFree(firstSlot + call.lanes.length + after)) after += 1;
+  while (before + after < missing && limits.isFree(firstSlot - 1)) {
+    firstSlot -= 1;
+    before += 1;
+  }
+  if (before + after < missing || !limits.paysToPad(call.lanes.length, padded)) return call;
+  const padding = (count: number): Lane[] => Array.from({ length: count }, () => ({ slice: -1, offset: 0 }));
+  return { ...call, firstSlot, lanes: [...padding(before), ...call.lanes, ...padding(after)] };
 }
 
 function isBridgeable(gap: number, lastSlot: number, tokens: number, limits: PackingLimits): boolean {

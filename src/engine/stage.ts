@@ -19,26 +19,12 @@ import type { EngineModel } from './model-loader.js';
 import { SequenceSampler } from './sampler.js';
 import type { SamplerVocabulary } from './sampler.js';
 import { RecomputingStage } from './recomputing-stage.js';
-import { MAX_PADDED_LANE_TOKENS, packCalls } from './slot-packing.js';
+import { PaddingChoice } from './padding-choice.js';
+import { packCalls } from './slot-packing.js';
 import type { EngineCall } from './slot-packing.js';
+import { SlotTable } from './slot-table.js';
+import type { OpenSequence } from './slot-table.js';
 import { endOfGenerationTokens } from './vocabulary.js';
-
-/** What is open in a slot. */
-interface OpenSequence {
-  readonly sequenceId: string;
-  /** The caller's name for it; its lane is the engine's (see `lanes`). */
-  readonly slot: number;
-  /** Null where nothing is sampled. */
-  readonly sampler: SequenceSampler | null;
-  /** Closed, but its KV is kept: the slot may be opened on it. */
-  readonly retained: boolean;
-  /** Position of the next token. */
-  next: number;
-  /** How many of the last tokens were guesses: the next slice may begin so much earlier. */
-  drafted: number;
-  /** Set when a step failed half-way: what the slot holds is unknown until it is closed. */
-  broken: boolean;
-}
 
 /** Where the logits of a sampled slice are: still in the engine, or copied before a later call of the same step. */
 type LogitsPlace = { readonly row: number } | { readonly copy: Float32Array };
@@ -47,8 +33,6 @@ type LogitsPlace = { readonly row: number } | { readonly copy: Float32Array };
 const MAX_SLOTS = 256;
 /** KV cells of a stage: the engine counts them in 32 bits. */
 const MAX_CELLS = 2 ** 31 - 1;
-/** Steps in a row that may go through holes before sequences move together: a move copies a whole KV stream. */
-const HOLEY_STEPS_BEFORE_MOVE = 3;
 /** Placeholder in padded lanes; its output is never read. */
 const PADDING_TOKEN = 0;
 
@@ -92,18 +76,10 @@ class LlamaStage implements StageEngine {
   /** Rows of one call, where they cannot go straight to `output`. */
   private readonly scratch: Float32Array;
   private output = new Float32Array(0);
-  /**
-   * Index = the engine's sequence id. The engine takes only neighbouring ids into one micro-batch (engine.md), so a
-   * sequence may move to another lane while its slot stays what the ring calls it.
-   */
-  private readonly lanes: (OpenSequence | null)[];
-  /** Slot -> lane; -1 = nothing is open in the slot. */
-  private readonly laneOfSlot: Int32Array;
-  /** A recurrent state is not copied between sequences: those go on with padding. */
-  private readonly movable: boolean;
+  private readonly slots: SlotTable;
+  private readonly padding = new PaddingChoice();
   /** Rows of a call that can have logits, at the tail. */
   private readonly maxSampledRows: number;
-  private holeySteps = 0;
   private logitsPlaces = new Map<number, LogitsPlace>();
   private closed = false;
 
@@ -111,7 +87,6 @@ class LlamaStage implements StageEngine {
     const { role, batchTokens } = options;
     const { llama: { c }, architecture } = model;
     const rules = architectureRules(architecture);
-    this.movable = !rules.recurrent;
     // A window's cells are overwritten as it moves on; of architectures that no test has split nobody knows.
     this.canRollBack = !rules.recurrent && rules.window === 'none' && rules.unsplittableReason === null;
     this.maxSampledRows = Math.min(Math.max(options.slots, this.canRollBack ? 1 + MAX_DRAFT_TOKENS : 1), batchTokens);
@@ -164,40 +139,15 @@ class LlamaStage implements StageEngine {
       throw new RingError('unsupported_architecture', `architecture ${architecture} keeps no KV cache; it does not generate text`, { architecture });
     }
     this.memory = memory;
-    this.lanes = new Array<OpenSequence | null>(options.slots).fill(null);
-    this.laneOfSlot = new Int32Array(options.slots).fill(-1);
+    this.slots = new SlotTable({ slots: options.slots, contextTokens: options.contextTokens, batchTokens, canRollBack: this.canRollBack });
   }
 
   apply(operations: readonly SequenceOperation[]): void {
     this.checkOpen();
     for (const operation of operations) {
-      const current = this.slotAt(operation.slot);
-      if (operation.kind === 'close') {
-        if (current !== null) this.closeSlot(current, operation.retain === true);
-        continue;
-      }
-      if (current !== null && !current.retained) {
-        throw new RingError('bad_frame', `slot ${operation.slot} was opened for sequence ${operation.sequenceId} while ${current.sequenceId} is open in it`);
-      }
-      const { reuse } = operation;
-      if (reuse !== undefined) this.checkReuse(operation.slot, reuse);
-      const sampler = this.samples
-        ? new SequenceSampler(this.model.llama, this.vocabulary, operation.sampling, {
-            contextTokens: this.options.contextTokens,
-            promptTokens: operation.promptTokens,
-            emittedTokens: operation.emittedTokens,
-          })
-        : null;
-      // There are as many lanes as slots: without one of its own, there is a free one for it.
-      const lane = current === null ? this.lanes.indexOf(null) : this.laneOfSlot[operation.slot] ?? -1;
-      const next = reuse?.tokens ?? 0;
-      if (reuse !== undefined && reuse.slot !== operation.slot) {
-        if (current !== null) this.dropFrom(lane, 0);
-        this.model.llama.c.llama_memory_seq_cp(this.memory, this.laneOfSlot[reuse.slot] ?? -1, lane, -1, -1);
-      }
-      if (current !== null || reuse !== undefined) this.dropFrom(lane, next);
-      this.lanes[lane] = { sequenceId: operation.sequenceId, slot: operation.slot, sampler, retained: false, next, drafted: 0, broken: false };
-      this.laneOfSlot[operation.slot] = lane;
+      if (operation.kind === 'close') this.closeSlot(operation.slot, operation.retain === true);
+      else if (operation.kind === 'move') this.moveSlot(operation.slot, operation.to);
+      else this.openSlot(operation);
     }
   }
 
@@ -206,19 +156,22 @@ class LlamaStage implements StageEngine {
     const rowStarts = this.checkInput(input);
     this.logitsPlaces = new Map();
     this.takeBackGuesses(input.slices);
-    this.closeHoles(input.slices);
-    const slices = input.slices.map((slice) => ({ ...slice, slot: this.laneOfSlot[slice.slot] ?? -1 }));
+    const { slices } = input;
     const total = rowStarts[slices.length] ?? 0;
     if (!this.samples && this.output.length < total * this.hiddenSize) {
       this.output = new Float32Array(new ArrayBuffer(total * this.hiddenSize * 4));
     }
-    const calls = packCalls(slices, { maxTokens: this.options.batchTokens, isFree: (lane) => this.isPaddable(lane) });
+    const calls = packCalls(slices, {
+      maxTokens: this.options.batchTokens,
+      isFree: (slot) => this.slots.isPaddable(slot),
+      paysToPad: (lanes, padded) => this.padding.pays(lanes, padded),
+    });
     const sampled = new Map<number, readonly SampledToken[]>();
     calls.forEach((call, index) => {
       try {
         this.run(call, input, rowStarts, sampled);
       } catch (error) {
-        for (const slice of slices) this.inLane(slice.slot).broken = true;
+        for (const slice of slices) this.slots.running(slice.slot).broken = true;
         throw error;
       }
       if (index < calls.length - 1) this.keepLogits();
@@ -240,9 +193,8 @@ class LlamaStage implements StageEngine {
 
   reset(): void {
     this.checkOpen();
-    for (const open of this.lanes) open?.sampler?.close();
-    this.lanes.fill(null);
-    this.laneOfSlot.fill(-1);
+    for (const open of this.slots.all()) open?.sampler?.close();
+    this.slots.clear();
     this.logitsPlaces = new Map();
     this.model.llama.c.llama_memory_clear(this.memory, false);
   }
@@ -250,7 +202,7 @@ class LlamaStage implements StageEngine {
   close(): void {
     if (this.closed) return;
     this.closed = true;
-    for (const open of this.lanes) open?.sampler?.close();
+    for (const open of this.slots.all()) open?.sampler?.close();
     this.release();
     this.model.llama.c.llama_model_free(this.model.model);
   }
@@ -268,7 +220,9 @@ class LlamaStage implements StageEngine {
     this.fillBatch(call, input, rowStarts);
     const direct = this.directTarget(call, rowStarts);
     this.tap?.begin(this.batch.rows.subarray(0, rows * this.model.inputSize), direct ?? this.scratch.subarray(0, this.samples ? 0 : rows * this.hiddenSize));
+    const startedMs = performance.now();
     const status = c.llama_decode(this.context, this.batch.take(rows));
+    if (call.tokensPerLane === 1) this.padding.measured(rows, performance.now() - startedMs);
     this.tap?.finish();
     if (status !== 0) {
       throw new RingError('engine_failed', `the engine could not compute ${rows} tokens (status ${status}); the sequences of this step must be closed`, { status, rows });
@@ -277,10 +231,10 @@ class LlamaStage implements StageEngine {
       const sequence = call.firstSlot + index;
       const slice = input.slices[lane.slice];
       if (slice === undefined) {
-        this.dropFrom(sequence, this.lanes[sequence]?.next ?? 0);
+        this.dropFrom(sequence, this.slots.at(sequence)?.next ?? 0);
         return;
       }
-      const open = this.inLane(sequence);
+      const open = this.slots.running(sequence);
       open.next += call.tokensPerLane;
       open.drafted = slice.draft?.length ?? 0;
       if (!this.samples) {
@@ -288,15 +242,15 @@ class LlamaStage implements StageEngine {
         return;
       }
       if (!slice.sample || lane.offset + call.tokensPerLane < slice.tokens) return;
-      const tokens = this.draw(open, (index + 1) * call.tokensPerLane - 1, slice.draft ?? []);
+      const tokens = this.draw(slice.slot, open, (index + 1) * call.tokensPerLane - 1, slice.draft ?? []);
       this.logitsPlaces.set(lane.slice, { row: (index + 1) * call.tokensPerLane - 1 - open.drafted + tokens.length - 1 });
       sampled.set(lane.slice, tokens);
     });
   }
 
   /** One token, or as many as the guesses before it were right, and the one that is drawn after them. */
-  private draw(open: OpenSequence, lastRow: number, draft: readonly number[]): readonly SampledToken[] {
-    const { sampler, slot, sequenceId } = open;
+  private draw(slot: number, open: OpenSequence, lastRow: number, draft: readonly number[]): readonly SampledToken[] {
+    const { sampler, sequenceId } = open;
     if (sampler === null) throw new RingError('internal', `slot ${slot} has no sampler`);
     const drawn: SampledToken[] = [];
     for (let row = lastRow - draft.length; row <= lastRow; row += 1) {
@@ -311,9 +265,9 @@ class LlamaStage implements StageEngine {
 
   private takeBackGuesses(slices: readonly SequenceSlice[]): void {
     for (const slice of slices) {
-      const open = this.openAt(slice.slot);
+      const open = this.slots.running(slice.slot);
       if (slice.position === open.next) continue;
-      this.dropFrom(this.laneOfSlot[slice.slot] ?? -1, slice.position);
+      this.dropFrom(slice.slot, slice.position);
       open.next = slice.position;
     }
   }
@@ -329,7 +283,7 @@ class LlamaStage implements StageEngine {
         if (slice === undefined) {
           this.setPadding(row);
           // A cut graph must have every row as output, or its last layer drops rows; the tail needs none of padding.
-          this.batch.setRow(row, count, { slot: sequence, position: (this.lanes[sequence]?.next ?? 0) + token, output: !this.samples });
+          this.batch.setRow(row, count, { slot: sequence, position: (this.slots.at(sequence)?.next ?? 0) + token, output: !this.samples });
           continue;
         }
         this.setInput(row, input, source + token);
@@ -379,99 +333,66 @@ class LlamaStage implements StageEngine {
     return new Float32Array(viewMemory(pointer, this.vocabularySize * 4)).slice();
   }
 
-  private closeSlot(open: OpenSequence, retain: boolean): void {
+  private openSlot(operation: Extract<SequenceOperation, { kind: 'open' }>): void {
+    const { slot, sequenceId, reuse } = operation;
+    this.slots.checkOpen(slot, sequenceId);
+    if (reuse !== undefined) this.slots.checkReuse(slot, reuse);
+    const sampler = this.samples
+      ? new SequenceSampler(this.model.llama, this.vocabulary, operation.sampling, {
+          contextTokens: this.options.contextTokens,
+          promptTokens: operation.promptTokens,
+          emittedTokens: operation.emittedTokens,
+        })
+      : null;
+    const holdsSomething = this.slots.at(slot) !== null;
+    const next = reuse?.tokens ?? 0;
+    if (reuse !== undefined && reuse.slot !== slot) {
+      if (holdsSomething) this.dropFrom(slot, 0);
+      this.copySlot(reuse.slot, slot);
+    }
+    if (holdsSomething || reuse !== undefined) this.dropFrom(slot, next);
+    this.slots.set(slot, { sequenceId, sampler, retained: false, next, drafted: 0, broken: false });
+  }
+
+  private closeSlot(slot: number, retain: boolean): void {
+    const open = this.slots.at(slot);
+    if (open === null) return;
     open.sampler?.close();
-    const lane = this.laneOfSlot[open.slot] ?? -1;
     if (retain && this.canRollBack && !open.broken) {
-      this.lanes[lane] = { ...open, sampler: null, retained: true };
+      this.slots.set(slot, { ...open, sampler: null, retained: true });
       return;
     }
-    this.laneOfSlot[open.slot] = -1;
-    this.lanes[lane] = null;
-    this.model.llama.c.llama_memory_seq_rm(this.memory, lane, -1, -1);
+    this.slots.set(slot, null);
+    this.dropFrom(slot, 0);
   }
 
-  /**
-   * Sequences that decode across holes for a while are moved together, the last into the first hole: padding costs every
-   * step, a move once. The copied KV is the same to the bit.
-   */
-  private closeHoles(slices: readonly SequenceSlice[]): void {
-    const lanes = slices.map((slice) => this.laneOfSlot[slice.slot] ?? -1);
-    const holey = this.movable && slices.every((slice) => slice.tokens === 1) && slices.length > 1
-      && this.lanes.some((open, lane) => (open === null || open.retained) && lane > Math.min(...lanes) && lane < Math.max(...lanes));
-    this.holeySteps = holey ? this.holeySteps + 1 : 0;
-    if (this.holeySteps <= HOLEY_STEPS_BEFORE_MOVE) return;
-    this.holeySteps = 0;
-    for (let moves = 0; moves < this.lanes.length; moves += 1) {
-      const hole = this.lanes.findIndex((open) => open === null || open.retained);
-      const last = this.lanes.findLastIndex((open) => open !== null && !open.retained);
-      if (hole < 0 || hole > last) return;
-      if (this.lanes[hole] !== null) {
-        // What is retained makes way; the head leaves a free lane where holes are too wide to pad (core/prefix-cache.ts).
-        const free = this.lanes.lastIndexOf(null);
-        if (free < 0) return;
-        this.moveLane(hole, free);
-      }
-      this.moveLane(last, hole);
-    }
-  }
-
-  /** The engine copies at its next call; copies keep their order. */
-  private moveLane(from: number, to: number): void {
-    const open = this.inLane(from);
-    this.model.llama.c.llama_memory_seq_cp(this.memory, from, to, -1, -1);
+  /** The copied KV is the same to the bit. */
+  private moveSlot(from: number, to: number): void {
+    const open = this.slots.checkMove(from, to);
+    this.copySlot(from, to);
     this.dropFrom(from, 0);
-    this.lanes[to] = open;
-    this.lanes[from] = null;
-    this.laneOfSlot[open.slot] = to;
+    this.slots.set(to, open);
+    this.slots.set(from, null);
   }
 
-  /** Padding takes a free lane, or goes behind what is retained and is taken back. */
-  private isPaddable(lane: number): boolean {
-    const open = this.lanes[lane] ?? null;
-    return open === null || (open.retained && open.next + MAX_PADDED_LANE_TOKENS <= this.options.contextTokens);
+  /** The engine copies a whole KV stream, at its next call; copies keep their order. */
+  private copySlot(from: number, to: number): void {
+    this.model.llama.c.llama_memory_seq_cp(this.memory, from, to, -1, -1);
   }
 
-  /** Forgets what a lane holds from `position` on. */
-  private dropFrom(lane: number, position: number): void {
-    const dropped = this.model.llama.c.llama_memory_seq_rm(this.memory, lane, position === 0 ? -1 : position, -1);
+  /** Forgets what a slot holds from `position` on. */
+  private dropFrom(slot: number, position: number): void {
+    const dropped = this.model.llama.c.llama_memory_seq_rm(this.memory, slot, position === 0 ? -1 : position, -1);
     if (!dropped) throw new RingError('engine_failed', `the engine cannot forget a sequence's tokens from position ${position} on`, { position });
-  }
-
-  private checkReuse(slot: number, reuse: { readonly slot: number; readonly tokens: number }): void {
-    const source = this.slotAt(reuse.slot);
-    const usable = this.canRollBack && source !== null && !source.broken && (source.retained || reuse.slot !== slot);
-    if (!usable || !Number.isInteger(reuse.tokens) || reuse.tokens < 1 || reuse.tokens > source.next) {
-      throw new RingError('bad_frame', `slot ${slot} cannot begin with ${reuse.tokens} tokens of slot ${reuse.slot}`, { slot });
-    }
-  }
-
-  private inLane(lane: number): OpenSequence {
-    const open = this.lanes[lane] ?? null;
-    if (open === null) throw new RingError('internal', `lane ${lane} is empty`);
-    return open;
-  }
-
-  private slotAt(slot: number): OpenSequence | null {
-    const lane = this.laneOfSlot[slot];
-    if (lane === undefined) throw new RingError('bad_frame', `slot ${slot} does not exist: this stage has ${this.lanes.length}`, { slot });
-    return lane < 0 ? null : this.inLane(lane);
-  }
-
-  private openAt(slot: number): OpenSequence {
-    const open = this.slotAt(slot);
-    if (open === null || open.retained) throw new RingError('bad_frame', `slot ${slot} was used before it was opened`, { slot });
-    return open;
   }
 
   /** First payload row of each slice, then the total. Throws RingError; nothing has been computed then. */
   private checkInput(input: StageInput): readonly number[] {
+    this.slots.checkSlices(input.slices);
     const starts: number[] = [];
-    const seen = new Set<number>();
     let rows = 0;
     let sampledRows = 0;
     for (const slice of input.slices) {
-      this.checkSlice(slice, seen);
       if (slice.sample) sampledRows += 1 + (slice.draft?.length ?? 0);
       starts.push(rows);
       rows += slice.tokens;
@@ -489,28 +410,6 @@ class LlamaStage implements StageEngine {
       if (wrong !== undefined) throw new RingError('bad_request', `token ${wrong} is outside the vocabulary of ${limit}`, { token: wrong });
     }
     return starts;
-  }
-
-  private checkSlice(slice: SequenceSlice, seen: Set<number>): void {
-    const open = this.openAt(slice.slot);
-    if (seen.has(slice.slot)) throw new RingError('bad_frame', `slot ${slice.slot} occurs twice in one step`, { slot: slice.slot });
-    seen.add(slice.slot);
-    if (open.broken) throw new RingError('bad_frame', `slot ${slice.slot} must be closed: a step failed in it`, { slot: slice.slot });
-    if (!Number.isInteger(slice.tokens) || slice.tokens < 1) throw new RingError('bad_frame', `a slice of ${slice.tokens} tokens in slot ${slice.slot}`);
-    const { draft = [] } = slice;
-    if (draft.length > 0 && (!this.canRollBack || !slice.sample || draft.length > MAX_DRAFT_TOKENS || slice.tokens <= draft.length || slice.tokens > this.options.batchTokens)) {
-      throw new RingError('bad_frame', `a slice of ${slice.tokens} tokens in slot ${slice.slot} cannot have ${draft.length} guesses`, { slot: slice.slot });
-    }
-    if (slice.position > open.next || slice.position < open.next - open.drafted) {
-      throw new RingError('bad_frame', `slot ${slice.slot} continues at position ${slice.position}, but holds ${open.next} tokens`, { slot: slice.slot });
-    }
-    if (slice.position + slice.tokens > this.options.contextTokens) {
-      throw new RingError(
-        'context_too_long',
-        `a sequence of ${slice.position + slice.tokens} tokens does not fit the context of ${this.options.contextTokens}; shorten it or ask for more context`,
-        { contextTokens: this.options.contextTokens },
-      );
-    }
   }
 
   private checkOpen(): void {

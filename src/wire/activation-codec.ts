@@ -151,6 +151,7 @@ type WireOperation = ringagent.activation.Operation.$Properties;
 type WireSampling = ringagent.activation.Sampling.$Properties;
 
 function toWireOperation(operation: SequenceOperation): WireOperation {
+  if (operation.kind === 'move') return { move: { slot: operation.slot, to: operation.to } };
   if (operation.kind === 'close') return { close: { slot: operation.slot, retain: operation.retain ?? false } };
   return {
     open: {
@@ -168,6 +169,7 @@ function toWireOperation(operation: SequenceOperation): WireOperation {
 
 function fromWireOperation(wire: WireOperation): SequenceOperation {
   if (wire.close) return { kind: 'close', slot: wire.close.slot ?? 0, ...(wire.close.retain ? { retain: true } : {}) };
+  if (wire.move) return { kind: 'move', slot: wire.move.slot ?? 0, to: wire.move.to ?? 0 };
   const { open } = wire;
   if (!open) throw bad('a slot operation of no known kind');
   const promptTokens = open.promptTokens ?? [];

@@ -23,7 +23,11 @@ class Tail {
   answer(step: HeadStep, token = 7, endOfGeneration = false): SampledToken[] {
     for (const operation of step.operations) {
       if (operation.kind === 'open') this.sequences.set(operation.slot, operation.sequenceId);
-      else this.sequences.delete(operation.slot);
+      else {
+        const moved = this.sequences.get(operation.slot);
+        this.sequences.delete(operation.slot);
+        if (operation.kind === 'move' && moved !== undefined) this.sequences.set(operation.to, moved);
+      }
     }
     return step.slices.filter((slice) => slice.sample).map((slice) => ({
       slot: slice.slot, sequenceId: this.sequences.get(slice.slot) ?? '?', position: slice.position + slice.tokens, token, endOfGeneration,
@@ -49,7 +53,7 @@ function runAll(head: HeadScheduler, tail = new Tail()): { steps: HeadStep[]; fi
     }
     const returned = flying.shift();
     if (returned === undefined) return { steps, finished };
-    for (const done of head.complete(returned.step, tail.answer(returned), round)) finished.push(done.requestId);
+    for (const done of head.complete(returned.step, tail.answer(returned), [round])) finished.push(done.requestId);
   }
   throw new Error('the scheduler did not come to rest');
 }
@@ -77,7 +81,7 @@ describe('the head\'s scheduler', () => {
     head.admit(request('a', 2, 50));
     const [first] = drain(head);
     if (first === undefined) throw new Error('no step');
-    head.complete(first.step, tail.answer(first), 1);
+    head.complete(first.step, tail.answer(first), [1]);
     head.admit(request('b', 200, 2));
     const kinds: string[] = [];
     const flying: HeadStep[] = [];
@@ -90,7 +94,7 @@ describe('the head\'s scheduler', () => {
         flying.push(step);
       }
       const returned = flying.shift();
-      if (returned !== undefined) head.complete(returned.step, tail.answer(returned), round);
+      if (returned !== undefined) head.complete(returned.step, tail.answer(returned), [round]);
     }
     expect(kinds.slice(0, 4)).toEqual(['decode', 'prefill', 'decode', 'prefill']);
   });
@@ -100,10 +104,11 @@ describe('the head\'s scheduler', () => {
     const tail = new Tail();
     for (const name of ['a', 'b', 'c', 'd']) head.admit(request(name, 1, 50));
     const flying = drain(head);
-    for (let round = 0; round < 20; round += 1) {
+    for (let round = 0; round < 40; round += 1) {
       const returned = flying.shift();
       if (returned === undefined) break;
-      head.complete(returned.step, tail.answer(returned), round);
+      const micros = 100 * returned.slices.length;
+      head.complete(returned.step, tail.answer(returned), [micros, micros]);
       flying.push(...drain(head));
     }
     expect(flying.map((step) => step.slices.length)).toEqual([2, 2]);
@@ -127,9 +132,9 @@ describe('the head\'s scheduler', () => {
     head.admit(request('b', 1, 1));
     const [second] = drain(head);
     expect(second?.operations).toMatchObject([{ kind: 'close', slot: 0 }, { kind: 'open', slot: 0, sequenceId: 'b' }]);
-    expect(head.complete(first.step, tail.answer(first), 1)).toEqual([]);
+    expect(head.complete(first.step, tail.answer(first), [1])).toEqual([]);
     if (second === undefined) throw new Error('no step');
-    expect(head.complete(second.step, tail.answer(second), 2)).toMatchObject([{ requestId: 'b', reason: 'length', tokens: 1 }]);
+    expect(head.complete(second.step, tail.answer(second), [2])).toMatchObject([{ requestId: 'b', reason: 'length', tokens: 1 }]);
   });
 
   it('sends a cancellation into the ring even when nothing else is to be sent', () => {
@@ -138,7 +143,7 @@ describe('the head\'s scheduler', () => {
     head.admit(request('a', 1, 9));
     const [first] = drain(head);
     if (first === undefined) throw new Error('no step');
-    head.complete(first.step, tail.answer(first), 1);
+    head.complete(first.step, tail.answer(first), [1]);
     drain(head);
     head.cancel('a');
     expect(drain(head)).toMatchObject([{ operations: [{ kind: 'close', slot: 0 }], slices: [] }]);
@@ -150,7 +155,7 @@ describe('the head\'s scheduler', () => {
     stop.admit(request('a', 1, 9));
     const [first] = drain(stop);
     if (first === undefined) throw new Error('no step');
-    expect(stop.complete(first.step, tail.answer(first, 0, true), 1)).toMatchObject([{ reason: 'stop', tokens: 1 }]);
+    expect(stop.complete(first.step, tail.answer(first, 0, true), [1])).toMatchObject([{ reason: 'stop', tokens: 1 }]);
 
     const context = scheduler({ contextTokens: 12 });
     context.admit(request('b', 10, 1_000));

@@ -59,7 +59,7 @@ class SimulatedRing {
         slot: slice.slot, sequenceId: this.names.get(slice.slot) ?? '?', position: slice.position + slice.tokens, token: 9, endOfGeneration: false,
       }));
       for (const token of sampled) this.tokenTimes.get(token.sequenceId)?.push(this.nowMicros);
-      this.head.complete(next.step.step, sampled, next.costs.reduce((sum, cost) => sum + cost, 0));
+      this.head.complete(next.step.step, sampled, next.costs);
     }
   }
 

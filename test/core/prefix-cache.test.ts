@@ -64,7 +64,7 @@ describe('the scheduler with a prefix cache', () => {
       for (const operation of step.operations) if (operation.kind === 'open') names.set(operation.slot, operation.sequenceId);
       head.complete(step.step, step.slices.filter((slice) => slice.sample).map((slice) => ({
         slot: slice.slot, sequenceId: names.get(slice.slot) ?? '?', position: slice.position + slice.tokens, token: 9, endOfGeneration: false,
-      })), now);
+      })), [now]);
     }
     throw new Error('the scheduler did not come to rest');
   }

@@ -83,16 +83,23 @@ describe('slots that begin with what a slot holds', () => {
       return tokens;
     });
     for (let index = 0; index + 1 < 12; index += 1) {
+      if (index === 6) stage.apply([{ kind: 'move', slot: 1, to: 7 }, { kind: 'move', slot: 6, to: 1 }]);
       const output = stage.step({
-        slices: [0, 6].map((slot) => ({ slot, position: (prompts[slot]?.length ?? 0) + index, tokens: 1, sample: true })),
+        slices: [0, 6].map((slot) => ({ slot: slot === 6 && index >= 6 ? 1 : slot, position: (prompts[slot]?.length ?? 0) + index, tokens: 1, sample: true })),
         tokens: Int32Array.from(texts.map((text) => text[index] ?? 0)), hidden: null,
       });
       calls.push(output.engineCalls);
       expect(output.sampled.map((sampled) => sampled.token)).toEqual(texts.map((text) => text[index + 1]));
     }
-    // Five retained slots between them are too many to pad: after a few steps they make way.
-    expect(calls[0]).toBe(2);
-    expect(calls.at(-1)).toBe(1);
+    // Five retained slots between them are too many to pad.
+    expect(calls).toEqual([2, 2, 2, 2, 2, 2, 1, 1, 1, 1, 1]);
+    expect(() => stage.apply([{ kind: 'move', slot: 6, to: 5 }])).toThrow(/cannot move/);
+    expect(() => stage.apply([{ kind: 'move', slot: 0, to: 1 }])).toThrow(/cannot move/);
+    openOn(stage, 6, 7, (prompts[1]?.length ?? 0) - 1);
+    open(reference, 0);
+    const moved = prompts[1] ?? new Int32Array(0);
+    expect(feed(stage, 6, moved.slice(-1), moved.length - 1, 1)).toBe(feed(reference, 0, moved, 0, 200));
+    reference.apply([{ kind: 'close', slot: 0 }]);
     const prompt = prompts[3] ?? new Int32Array(0);
     openOn(stage, 3, 3, prompt.length - 1);
     feed(stage, 3, prompt.slice(-1), prompt.length - 1, 1);

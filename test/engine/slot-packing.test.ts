@@ -7,9 +7,9 @@ function slices(...entries: readonly (readonly [slot: number, tokens: number])[]
 }
 
 /** Each call as `first slot x tokens: slice indices`, `.` for padding. */
-function shown(step: readonly SequenceSlice[], maxTokens = 512, openSlots: readonly number[] = []): string[] {
+function shown(step: readonly SequenceSlice[], maxTokens = 512, openSlots: readonly number[] = [], paysToPad: (lanes: number, padded: number) => boolean = () => false): string[] {
   const taken = new Set([...step.map((slice) => slice.slot), ...openSlots]);
-  return packCalls(step, { maxTokens, isFree: (slot) => !taken.has(slot) })
+  return packCalls(step, { maxTokens, isFree: (slot) => slot >= 0 && slot < 24 && !taken.has(slot), paysToPad })
     .map((call) => `${call.firstSlot}x${call.tokensPerLane}: ${call.lanes.map((lane) => (lane.slice < 0 ? '.' : lane.slice)).join(' ')}`);
 }
 
@@ -37,8 +37,20 @@ describe('slot packing', () => {
   });
 
   it('cuts a long slice in order, its pieces contiguous', () => {
-    const calls = packCalls(slices([0, 10]), { maxTokens: 4, isFree: () => true });
+    const calls = packCalls(slices([0, 10]), { maxTokens: 4, isFree: () => true, paysToPad: () => false });
     expect(calls.map((call) => [call.tokensPerLane, call.lanes[0]?.offset])).toEqual([[4, 0], [4, 4], [2, 8]]);
+  });
+
+  it('pads a batch to rows that the engine computes at once, where that pays and slots are free', () => {
+    const always = (): boolean => true;
+    expect(shown(slices([0, 1], [1, 1], [2, 1]), 512, [], always)).toEqual(['0x1: 0 1 2 .']);
+    expect(shown(slices([21, 1], [22, 1], [23, 1]), 512, [], always)).toEqual(['20x1: . 0 1 2']);
+    expect(shown(slices([3, 1], [4, 1]), 512, [5], always)).toEqual(['1x1: . . 0 1']);
+    expect(shown(slices([3, 1], [4, 1]), 512, [2, 5], always)).toEqual(['3x1: 0 1']);
+    expect(shown(slices([3, 1]), 512, [], always)).toEqual(['3x1: 0']);
+    expect(shown(slices([0, 1], [1, 1], [2, 1]), 3, [], always)).toEqual(['0x1: 0 1 2']);
+    expect(shown(slices([0, 2], [1, 2], [2, 2]), 512, [], always)).toEqual(['0x2: 0 1 2']);
+    expect(shown(slices([0, 1], [1, 1], [2, 1]), 512, [], (lanes, padded) => lanes === 2 && padded === 4)).toEqual(['0x1: 0 1 2']);
   });
 
   it('covers every token of every slice exactly once, whatever the step', () => {
@@ -52,7 +64,7 @@ describe('slot packing', () => {
       const step = slices(...slots.map((slot) => [slot, 1 + (random(3) === 0 ? random(40) : 0)] as const));
       const maxTokens = 1 + random(32);
       const covered = step.map(() => 0);
-      for (const call of packCalls(step, { maxTokens, isFree: (slot) => !slots.includes(slot) && slot % 5 !== 0 })) {
+      for (const call of packCalls(step, { maxTokens, isFree: (slot) => slot >= 0 && slot < 24 && !slots.includes(slot) && slot % 5 !== 0, paysToPad: () => round % 2 === 0 })) {
         expect(call.lanes.length * call.tokensPerLane).toBeLessThanOrEqual(maxTokens);
         call.lanes.forEach((lane, index) => {
           const slice = step[lane.slice];

@@ -46,7 +46,7 @@ function run(stages: readonly StageEngine[], sampling: SamplingSettings, canRoll
     });
     tokens.push(...sampled.map((token) => token.token));
     // Every step takes as long as any other: then every right guess pays.
-    head.complete(step.step, sampled, 1_000);
+    head.complete(step.step, sampled, stages.map(() => 1_000));
   }
   return { tokens, counters: head.counters(), steps };
 }

@@ -1,0 +1,118 @@
+/**
+ * Into how many micro-batches the decoding sequences are cut, and which sequence goes with which.
+ *
+ * More groups keep more stages busy at once, but each reads the weights again, and an engine's cost by batch size is no
+ * straight line (kernels take several rows at a time). So both are weighed with what steps of each size were measured to
+ * cost: a cycle takes as long as the slowest stage needs for all groups, or one group for the whole ring. A group has
+ * neighbouring slots, because the engine joins only those (engine.md). Pure.
+ */
+
+/** Weight of the newest step of a size. */
+const SMOOTHING = 0.25;
+/** Steps of a size that are measured before it is judged. */
+const JUDGED_STEPS = 3;
+/** A size that was not seen for so many decode steps is measured again before it is judged. */
+const FORGOTTEN_AFTER_STEPS = 2_048;
+/** Another cut must promise a cycle shorter by this share, or nothing changes. */
+const WORTHWHILE = 0.05;
+/** A step that the system interrupted says little of the next: samples count up to this many times the average. */
+const OUTLIER = 2;
+
+interface StepCost {
+  samples: number;
+  /** Of the slowest stage. */
+  bottleneckMicros: number;
+  /** Of all stages. */
+  ringMicros: number;
+  seenAtStep: number;
+}
+
+export class DecodeGroups {
+  /** Sequences in a step -> what it costs. */
+  private readonly costs = new Map<number, StepCost>();
+  /** Time of a lone step around the ring that no stage computed. */
+  private hopsMicros = 0;
+  private steps = 0;
+  private groups = 1;
+  private decidedFor = 0;
+  /** First slot of every group but the first. */
+  private bounds: readonly number[] = [];
+
+  constructor(private readonly stages: number) {}
+
+  /** A plain decode step (no guesses) of `sequences` came around. `elapsedMicros` only where it had the ring for itself. */
+  measured(sequences: number, stageMicros: readonly number[], elapsedMicros: number | null): void {
+    if (stageMicros.length === 0 || sequences < 1) return;
+    this.steps += 1;
+    const ring = stageMicros.reduce((sum, micros) => sum + micros, 0);
+    const bottleneck = Math.max(...stageMicros);
+    if (elapsedMicros !== null) this.hopsMicros = averaged(this.hopsMicros, Math.max(0, elapsedMicros - ring));
+    const known = this.costs.get(sequences);
+    if (known === undefined || this.steps - known.seenAtStep > FORGOTTEN_AFTER_STEPS) {
+      this.costs.set(sequences, { samples: 1, bottleneckMicros: bottleneck, ringMicros: ring, seenAtStep: this.steps });
+      return;
+    }
+    // The first steps of a size pay for what the engine sets up once.
+    known.bottleneckMicros = known.samples < JUDGED_STEPS ? Math.min(known.bottleneckMicros, bottleneck) : averaged(known.bottleneckMicros, bottleneck);
+    known.ringMicros = known.samples < JUDGED_STEPS ? Math.min(known.ringMicros, ring) : averaged(known.ringMicros, ring);
+    known.samples += 1;
+    known.seenAtStep = this.steps;
+  }
+
+  /** Cuts the decoding slots (ascending) into groups of neighbours. Groups stay what they are while they are about even. */
+  split(slots: readonly number[]): readonly (readonly number[])[] {
+    const groups = this.count(slots.length);
+    if (this.bounds.length === groups - 1) {
+      const kept = this.cut(slots);
+      const sizes = kept.map((group) => group.length);
+      if (Math.max(...sizes) - Math.min(...sizes) <= Math.max(1, Math.floor(slots.length / (4 * groups)))) return kept;
+    }
+    const size = Math.ceil(slots.length / groups);
+    this.bounds = Array.from({ length: groups - 1 }, (_, index) => slots[(index + 1) * size] ?? Number.MAX_SAFE_INTEGER);
+    return this.cut(slots);
+  }
+
+  /** How many groups `sequences` are cut into now. */
+  private count(sequences: number): number {
+    const most = Math.max(1, Math.min(this.stages, sequences));
+    if (sequences !== this.decidedFor) {
+      this.decidedFor = sequences;
+      this.groups = Math.min(most, Math.max(1, this.groups));
+    }
+    // What has not been measured is tried, most groups first: as many as stages is right where nothing is odd.
+    for (let groups = most; groups >= 1; groups -= 1) {
+      if (!this.isKnown(Math.ceil(sequences / groups))) {
+        this.groups = groups;
+        return groups;
+      }
+    }
+    let best = this.groups;
+    for (let groups = most; groups >= 1; groups -= 1) {
+      if (this.cycleMicros(groups, sequences) < this.cycleMicros(best, sequences) * (1 - WORTHWHILE)) best = groups;
+    }
+    this.groups = best;
+    return best;
+  }
+
+  private isKnown(size: number): boolean {
+    const cost = this.costs.get(size);
+    return cost !== undefined && cost.samples >= JUDGED_STEPS && this.steps - cost.seenAtStep <= FORGOTTEN_AFTER_STEPS;
+  }
+
+  private cycleMicros(groups: number, sequences: number): number {
+    const cost = this.costs.get(Math.ceil(sequences / groups));
+    if (cost === undefined) return Number.POSITIVE_INFINITY;
+    return Math.max(groups * cost.bottleneckMicros, cost.ringMicros + this.hopsMicros);
+  }
+
+  private cut(slots: readonly number[]): readonly (readonly number[])[] {
+    const groups = Array.from({ length: this.bounds.length + 1 }, () => new Array<number>());
+    for (const slot of slots) groups[this.bounds.filter((bound) => slot >= bound).length]?.push(slot);
+    return groups;
+  }
+}
+
+function averaged(average: number, sample: number): number {
+  if (average === 0) return sample;
+  return average * (1 - SMOOTHING) + Math.min(sample, average * OUTLIER) * SMOOTHING;
+}
