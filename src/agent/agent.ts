@@ -8,6 +8,7 @@ import { errorMessageOf, RingError } from '../core/errors.js';
 import type { ControlMessage } from '../core/messages.js';
 import { placeModel } from '../core/placement.js';
 import type { Capabilities, NodeId, Plan } from '../core/types.js';
+import { streamUnderEither, underEither } from '../either-signal.js';
 import type { Clock, FrameLink, Log, Machine, ModelLibrary, ModelUpkeep, Network, PeerEvents, RemoteWeights, RingEdge, RunnerLauncher } from '../ports.js';
 import { DeviceWatch } from './device-watch.js';
 import { createRemoteWeights } from './holders.js';
@@ -203,15 +204,15 @@ export class Agent implements AgentService {
 
   async *complete(task: CompletionTask, signal: AbortSignal): AsyncGenerator<CompletionEvent> {
     if (this.draining) throw new RingError('not_ready', 'this agent is about to stop: ask another node');
-    yield* this.router.complete(task, AbortSignal.any([signal, this.life.signal]));
+    yield* streamUnderEither([signal, this.life.signal], (either) => this.router.complete(task, either));
   }
 
   countTokens(model: string, prompt: Prompt, signal: AbortSignal): Promise<number> {
-    return this.router.countTokens(model, prompt, AbortSignal.any([signal, this.life.signal]));
+    return underEither([signal, this.life.signal], (either) => this.router.countTokens(model, prompt, either));
   }
 
   watch(signal: AbortSignal): AsyncIterable<ClusterUpdate> {
-    return this.updates.watch(AbortSignal.any([signal, this.life.signal]), () => ({ status: this.status(), models: this.models(), requests: this.router.size }));
+    return streamUnderEither([signal, this.life.signal], (either) => this.updates.watch(either, () => ({ status: this.status(), models: this.models(), requests: this.router.size })));
   }
 
   eventCounts(): Readonly<Record<ClusterEventKind, number>> {

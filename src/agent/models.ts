@@ -9,6 +9,7 @@ import { errorCodeOf, errorMessageOf, RingError } from '../core/errors.js';
 import type { ErrorCode } from '../core/errors.js';
 import type { ClusterMessage } from '../core/messages.js';
 import type { HeldModel, Instance, InstanceRequest, NodeRecord, Plan } from '../core/types.js';
+import { underEither } from '../either-signal.js';
 import type { Clock, Log, ModelLibrary, RemoteWeights } from '../ports.js';
 import { heldModels, resolveModel } from './known-models.js';
 import type { InstanceView, ModelView, PlanRequest } from './service.js';
@@ -231,7 +232,7 @@ export class Models {
       this.watchers.add(watcher);
     });
     try {
-      await orAborted(changed, AbortSignal.any([signal, this.ports.life]));
+      await underEither([signal, this.ports.life], (either) => orAborted(changed, either));
     } finally {
       this.watchers.delete(watcher);
     }

@@ -10,6 +10,7 @@ import { multiaddr } from '@multiformats/multiaddr';
 import type { Multiaddr } from '@multiformats/multiaddr';
 import { errorMessageOf } from '../core/errors.js';
 import type { NodeId } from '../core/types.js';
+import { underEither } from '../either-signal.js';
 import type { Clock, Log } from '../ports.js';
 import { dialable, dialRank, resolvePeerAddress } from './addresses.js';
 import type { PeerAddress } from './addresses.js';
@@ -192,7 +193,7 @@ export class Dialer {
     for (const address of addresses) {
       if (this.life.signal.aborted || (candidate.nodeId !== null && this.options.isConnected(candidate.nodeId))) return;
       try {
-        const nodeId = await this.options.dial(address, AbortSignal.any([this.life.signal, AbortSignal.timeout(ADDRESS_TIMEOUT_MS)]));
+        const nodeId = await underEither([this.life.signal, AbortSignal.timeout(ADDRESS_TIMEOUT_MS)], (either) => this.options.dial(address, either));
         // Another agent may have taken over the address: then the peer's next address is tried.
         if (candidate.given === null && nodeId !== candidate.nodeId) continue;
         candidate.nodeId = nodeId;
