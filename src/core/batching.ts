@@ -351,9 +351,7 @@ export class HeadScheduler {
     const count = this.slots.length;
     for (let offset = 1; offset <= count; offset += 1) {
       const sequence = this.slots[(this.lastPrefillSlot + offset + count) % count] ?? null;
-      if (sequence === null || sequence.waiting) continue;
-      const left = sequence.tokens.length - sequence.sent;
-      if (left > 1 || (left === 1 && sequence.sent === 0)) return sequence;
+      if (sequence !== null && !sequence.waiting && !sequence.decoding) return sequence;
     }
     return null;
   }
