@@ -66,6 +66,7 @@ const STATUS_RULES: Partial<Record<ErrorCode, StatusRule>> = {
   bad_config: { status: 400 },
   context_too_long: { status: 400, code: 'context_length_exceeded' },
   bad_gguf: { status: 400, param: 'model' },
+  bad_checkpoint: { status: 400, param: 'model' },
   unsupported_architecture: { status: 400, param: 'model' },
   unsplittable_model: { status: 400, param: 'model' },
   unauthorized: { status: 401, code: 'invalid_api_key' },

@@ -5,6 +5,7 @@
 
 export type ErrorCode =
   | 'bad_gguf'
+  | 'bad_checkpoint'
   | 'unsupported_architecture'
   | 'unsplittable_model'
   | 'unknown_model'

@@ -32,6 +32,7 @@ export const GGML_F16 = 1;
 export const GGML_Q4_0 = 2;
 export const GGML_Q8_0 = 8;
 export const GGML_MXFP4 = 39;
+export const GGML_BF16 = 30;
 export const GGML_Q1_0 = 41;
 
 /** Types that the CPU backend keeps repacked for products: a matrix that is also looked up is then there twice. */

@@ -129,7 +129,8 @@ export class ModelKeeper implements ModelUpkeep {
     const used = this.inUse();
     const shards = all.filter((shard) => shard.modelDigest === model.digest);
     const path = stored?.path ?? null;
-    const ours = path !== null && dirname(path).startsWith(this.modelDirectory + sep) || path !== null && dirname(path) === this.modelDirectory;
+    // A checkpoint's directory has other files too: whoever put it there removes it.
+    const ours = stored?.loadable === true && `${dirname(stored.path)}${sep}`.startsWith(`${this.modelDirectory}${sep}`);
     const fileBytes = path !== null && ours ? await sizeOnDisk(path) : 0;
     return {
       name: model.name, digest: model.digest, sizeBytes: model.sizeBytes, layers: model.layers, path, ours,

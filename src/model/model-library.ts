@@ -24,6 +24,7 @@ import { findModel } from './model-names.js';
 import { ModelKeeper } from './model-keeper.js';
 import { noteUse } from './holdings.js';
 import { modelShape } from './model-shape.js';
+import type { StoredModel } from './model-store.js';
 import { ModelStore } from './model-store.js';
 import { FetchingTensorSource } from './remote-tensors.js';
 import { ShardCache } from './shard-cache.js';
@@ -31,7 +32,7 @@ import type { StageSpec } from './stage-file.js';
 import { embeddingInModel, isWhole, planStageFile } from './stage-file.js';
 import type { TensorSource } from './stage-writer.js';
 import { embeddingFileOf, isStageComplete, writeHeaderOnly, writeStageFile } from './stage-writer.js';
-import { DigestCache, modelTensorSource, PlacedTensorSource } from './tensor-source.js';
+import { DigestCache, PlacedTensorSource } from './tensor-source.js';
 
 /** Parsed headers and templates kept in memory. */
 const MAX_PARSED_HEADERS = 16;
@@ -134,7 +135,7 @@ export class DiskModelLibrary implements ModelLibrary {
   async vocabularyFile(model: HeldModel, remote: RemoteWeights, signal: AbortSignal): Promise<string> {
     const header = await this.headerOf(model, remote, signal);
     const stored = this.store.get(model.digest);
-    if (stored !== null && header.files.length === 1) return stored.path;
+    if (stored?.loadable === true && header.files.length === 1) return stored.path;
     const target = join(this.options.stateDirectory, 'vocabularies', `${model.digest}.gguf`);
     // Written in one durable step: what is there under this name is whole.
     if (!existsSync(target)) await this.once(target, () => writeHeaderOnly(header, target));
@@ -155,15 +156,15 @@ export class DiskModelLibrary implements ModelLibrary {
     const header = await this.headerOf(model, remote, request.signal);
     const spec: StageSpec = { range, head, tail };
     const stored = this.store.get(model.digest);
-    if (stored !== null && isWhole(spec, model.layers)) return { stageFile: stored.path, embedding: null, bytes: stored.held.sizeBytes };
+    if (stored?.loadable === true && isWhole(spec, model.layers)) return { stageFile: stored.path, embedding: null, bytes: stored.held.sizeBytes };
     if (stored === null && model.source !== undefined) await this.internet.remember(model);
-    const layout = planStageFile(header, spec, { copyEmbedding: stored === null });
+    const layout = planStageFile(header, spec, { copyEmbedding: stored?.loadable !== true });
     const target = this.shardCache.pathOf(model.digest, spec);
     await this.once(target, async () => {
       const neededBytes = layout.fileBytes + (layout.embedding?.sizeBytes ?? 0);
       if (!await isStageComplete(layout, target)) await this.keeper.makeRoom(neededBytes, { modelDigest: model.digest, ...spec });
       // After room was made: what was removed is no source any more.
-      const source = stored !== null ? modelTensorSource(stored.header, this.digests) : await this.fetchingSource(header, remote, request);
+      const source = stored !== null ? this.storedSource(stored) : await this.fetchingSource(header, remote, request);
       return writeStageFile(layout, source, target, {
         signal: request.signal, onProgress: ({ doneBytes, totalBytes }) => request.onProgress(totalBytes === 0 ? 1 : doneBytes / totalBytes),
       });
@@ -172,7 +173,7 @@ export class DiskModelLibrary implements ModelLibrary {
     this.heldShards = this.shardCache.list();
     const rows = layout.embedding;
     const copied = rows === null ? null : { file: embeddingFileOf(target), offset: 0, ggmlType: rows.ggmlType, rows: rows.rows };
-    return { stageFile: target, embedding: stored !== null && head && !isWhole(spec, model.layers) ? embeddingInModel(stored.header) : copied, bytes: layout.fileBytes };
+    return { stageFile: target, embedding: stored?.loadable === true && head && !isWhole(spec, model.layers) ? embeddingInModel(stored.header) : copied, bytes: layout.fileBytes };
   }
 
   async convertedFile({ model, range, head, tail }: StagePart, sourceFile: string, precision: string): Promise<{ file: string; bytes: number | null }> {
@@ -196,11 +197,16 @@ export class DiskModelLibrary implements ModelLibrary {
   async tensor(modelDigest: string, tensorName: string): Promise<TensorContent | null> {
     const header = await this.localHeader(modelDigest);
     if (header === null || !header.byName.has(tensorName)) return null;
-    const source = this.store.get(modelDigest) !== null
-      ? modelTensorSource(header, this.digests) : new PlacedTensorSource(await this.shardCache.places(header), this.digests);
+    const source = new PlacedTensorSource(this.store.get(modelDigest)?.places ?? await this.shardCache.places(header), this.digests);
     const sizeBytes = source.sizeOf(tensorName);
     if (sizeBytes === null) return null;
     return { sizeBytes, digest: await source.digest(tensorName), read: (offset) => source.read(tensorName, offset) };
+  }
+
+  /** A checkpoint's tensors are changed while they are read: once, for the file, and not before for the digest. */
+  private storedSource({ places, loadable }: StoredModel): TensorSource {
+    const source = new PlacedTensorSource(places, this.digests);
+    return loadable ? source : { read: (name, offset) => source.read(name, offset), digest: () => Promise.resolve(null) };
   }
 
   private async fetchingSource(header: GgufHeader, remote: RemoteWeights, request: StageFilesRequest): Promise<TensorSource> {

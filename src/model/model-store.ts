@@ -1,10 +1,12 @@
 /**
  * The whole models on this node's disk: the built-in one, the state directory's `models/`, and what `--model` named.
  *
- * A model is found by name, digest prefix or (for this node's own user) path. Peers reach it by digest only, through
+ * A model is a GGUF (one file or shards) or a checkpoint: a Hugging Face directory, whose stages are made from its
+ * safetensors (checkpoint/). It is found by name, digest prefix or (for this node's own user) path. Peers reach it by digest only, through
  * model-library.ts. It must not know stages or the network.
  */
 import { readdir, realpath, stat } from 'node:fs/promises';
+import type { Dirent } from 'node:fs';
 import { existsSync } from 'node:fs';
 import { dirname, join, resolve, sep } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -12,12 +14,15 @@ import { errorMessageOf, RingError } from '../core/errors.js';
 import type { HeldModel } from '../core/types.js';
 import type { Log } from '../ports.js';
 import { unsupportedReason } from './architectures.js';
+import { checkpointName, checkpointStamp, isCheckpoint, readCheckpoint } from './checkpoint/checkpoint.js';
 import { fileError } from './file-errors.js';
 import type { GgufHeader } from './gguf-reader.js';
 import { modelFiles, readGgufHeader, shardName } from './gguf-reader.js';
 import { architectureFacts } from './model-facts.js';
 import { findModel } from './model-names.js';
 import { modelNameOf } from './model-shape.js';
+import type { TensorPlace } from './tensor-source.js';
+import { modelPlaces } from './tensor-source.js';
 
 export const BUILT_IN_NAME = 'kjv-q8_0';
 const BUILT_IN_FILE = `models/${BUILT_IN_NAME}.gguf`;
@@ -28,7 +33,7 @@ const MAX_PARENTS = 5;
 export interface ModelStoreOptions {
   /** Looked at, made by nobody: may be absent. */
   readonly directories: readonly string[];
-  /** `--model`: GGUF files, any shard of a sharded model, or directories. A bad one is an error. */
+  /** `--model`: GGUF files, any shard of a sharded model, checkpoints, or directories of these. A bad one is an error. */
   readonly paths: readonly string[];
   readonly builtIn: boolean;
   readonly log: Log | null;
@@ -37,8 +42,11 @@ export interface ModelStoreOptions {
 export interface StoredModel {
   readonly held: HeldModel;
   readonly header: GgufHeader;
-  /** The file, or the first shard. */
+  /** The file, the first shard, or the checkpoint's directory. */
   readonly path: string;
+  /** False for a checkpoint: every stage needs a file of its own, also that of the whole model. */
+  readonly loadable: boolean;
+  readonly places: ReadonlyMap<string, TensorPlace>;
   /** Changes when a file changes. */
   readonly stamp: string;
 }
@@ -110,7 +118,7 @@ export class ModelStore {
     for (const { path, explicit } of await this.candidates()) {
       const model = await this.tryRead(path, explicit && strict, known.get(path) ?? null);
       if (model === null || found.has(model.held.digest)) continue;
-      const base = modelNameOf(path);
+      const base = model.loadable ? modelNameOf(path) : checkpointName(path);
       const name = names.has(base) ? `${base}-${model.held.digest.slice(0, 8)}` : base;
       names.add(name);
       found.set(model.held.digest, { ...model, held: { ...model.held, name } });
@@ -127,10 +135,10 @@ export class ModelStore {
         if (this.options.paths.includes(path)) throw new RingError('unknown_model', `--model ${path}: there is no such file or directory`, { path });
         continue;
       }
-      if ((await stat(absolute)).isDirectory()) files.push(...(await ggufFilesIn(absolute)).map((file) => ({ path: file, explicit: false })));
+      if ((await stat(absolute)).isDirectory() && !await isCheckpoint(absolute)) files.push(...(await modelsIn(absolute)).map((file) => ({ path: file, explicit: false })));
       else files.push({ path: absolute, explicit: true });
     }
-    for (const directory of this.options.directories) files.push(...(await ggufFilesIn(directory)).map((file) => ({ path: file, explicit: false })));
+    for (const directory of this.options.directories) files.push(...(await modelsIn(directory)).map((file) => ({ path: file, explicit: false })));
     const builtIn = this.options.builtIn ? builtInModelPath() : null;
     if (builtIn !== null) files.push({ path: builtIn, explicit: false });
     return files.map(({ path, explicit }) => ({ path: firstFileOf(path), explicit }));
@@ -154,13 +162,20 @@ export class ModelStore {
   }
 
   private async readModel(path: string): Promise<StoredModel> {
+    const checkpoint = await isCheckpoint(path);
     const first = firstFileOf(path);
     const stamp = await stampOf(first);
-    const header = await readGgufHeader(first);
+    const { header, places } = checkpoint ? await readCheckpoint(path) : await readGguf(first);
     const facts = architectureFacts(header);
-    const held: HeldModel = { ...header.identity, name: modelNameOf(first), architecture: facts.architecture, layers: facts.layers };
-    return { held, header, path: first, stamp };
+    const name = checkpoint ? checkpointName(path) : modelNameOf(first);
+    const held: HeldModel = { ...header.identity, name, architecture: facts.architecture, layers: facts.layers };
+    return { held, header, places, loadable: !checkpoint, path: first, stamp };
   }
+}
+
+async function readGguf(path: string): Promise<Pick<StoredModel, 'header' | 'places'>> {
+  const header = await readGgufHeader(path);
+  return { header, places: modelPlaces(header) };
 }
 
 function looksLikePath(reference: string): boolean {
@@ -182,6 +197,7 @@ async function existing(path: string): Promise<string | null> {
 }
 
 async function stampOf(path: string): Promise<string> {
+  if (await isCheckpoint(path)) return checkpointStamp(path);
   const stamps: string[] = [];
   for (const file of modelFiles(path)) {
     try {
@@ -194,14 +210,20 @@ async function stampOf(path: string): Promise<string> {
   return stamps.join(' ');
 }
 
-async function ggufFilesIn(directory: string): Promise<string[]> {
-  let names: string[];
+/** The directory itself when it is a checkpoint; else its GGUFs, and the checkpoints one level below. */
+async function modelsIn(directory: string): Promise<string[]> {
+  if (await isCheckpoint(directory)) return [directory];
+  let entries: Dirent[];
   try {
-    names = await readdir(directory);
+    entries = await readdir(directory, { withFileTypes: true });
   } catch {
     // A directory that does not exist holds no models.
     return [];
   }
-  return names.filter((name) => name.toLowerCase().endsWith('.gguf')).filter((name) => (shardName(name)?.number ?? 1) === 1)
-    .sort().slice(0, MAX_MODELS_PER_DIRECTORY).map((name) => join(directory, name));
+  const names = entries.map((entry) => entry.name).sort();
+  const files = names.filter((name) => name.toLowerCase().endsWith('.gguf')).filter((name) => (shardName(name)?.number ?? 1) === 1);
+  const below = entries.filter((entry) => !entry.isFile() && !entry.name.startsWith('.')).map((entry) => entry.name).sort().slice(0, MAX_MODELS_PER_DIRECTORY);
+  const checkpoints: string[] = [];
+  for (const name of below) if (await isCheckpoint(join(directory, name))) checkpoints.push(name);
+  return [...files.slice(0, MAX_MODELS_PER_DIRECTORY), ...checkpoints].map((name) => join(directory, name));
 }

@@ -1,6 +1,7 @@
 /**
  * Tensors of a model that is on this node's disk, and their digests: computed when first asked for, chunk by chunk so
- * that the event loop never stalls, and kept on disk under (inode, size, mtime) of the file. It must not know peers.
+ * that the event loop never stalls, and kept on disk under (inode, size, mtime) of the file. What a checkpoint stores
+ * otherwise than the engine wants it is changed while it is read. It must not know peers.
  */
 import { createHash } from 'node:crypto';
 import { mkdir, open, readFile, rename, stat, writeFile } from 'node:fs/promises';
@@ -10,6 +11,7 @@ import { fileError } from './file-errors.js';
 import { readChunks } from './file-io.js';
 import type { GgufHeader } from './gguf-reader.js';
 import type { TensorSource } from './stage-writer.js';
+import type { TensorTransform } from './tensor-transform.js';
 
 /** Where a tensor's bytes are on this disk. */
 export interface TensorPlace {
@@ -18,6 +20,8 @@ export interface TensorPlace {
   readonly sizeBytes: number;
   /** SHA-256, where it is noted already (a file that is still being written). */
   readonly digest?: string;
+  /** How what is there becomes the tensor; absent = it is the tensor. */
+  readonly transform?: TensorTransform;
 }
 
 /** A source whose tensors' sizes and digests are known. */
@@ -41,7 +45,7 @@ export class DigestCache {
 
   async digest(place: TensorPlace): Promise<string> {
     const file = await fileIdentity(place.path);
-    const key = `${place.offset}+${place.sizeBytes}`;
+    const key = `${place.offset}+${place.sizeBytes}${place.transform === undefined ? '' : `+${place.transform.name}`}`;
     const known = await this.load(file);
     const found = known.get(key);
     if (found !== undefined) return found;
@@ -112,8 +116,16 @@ async function readDigests(path: string): Promise<Map<string, string>> {
   }
 }
 
-/** The bytes of a place from `from` on; RingError when the file is shorter than the header said. */
+/** The tensor's bytes from `from` on; RingError when the file is shorter than the header said. */
 export async function* readPlace(place: TensorPlace, from: number): AsyncGenerator<Uint8Array> {
+  if (place.transform !== undefined) {
+    try {
+      yield* place.transform.read(place, from);
+    } catch (error) {
+      throw fileError(error, place.path, 'read');
+    }
+    return;
+  }
   const length = Math.max(0, place.sizeBytes - from);
   let done = 0;
   try {
@@ -156,12 +168,17 @@ export class PlacedTensorSource implements SizedTensorSource {
   }
 }
 
-/** Every tensor of a model whose files are on this disk. */
-export function modelTensorSource(header: GgufHeader, digests: DigestCache): PlacedTensorSource {
+/** Where every tensor of a model is whose files are on this disk. */
+export function modelPlaces(header: GgufHeader): ReadonlyMap<string, TensorPlace> {
   const places = new Map<string, TensorPlace>();
   for (const tensor of header.tensors) {
     const file = header.files[tensor.fileIndex];
     if (file !== undefined && file.path !== '') places.set(tensor.name, { path: file.path, offset: tensor.offset, sizeBytes: tensor.sizeBytes });
   }
-  return new PlacedTensorSource(places, digests);
+  return places;
+}
+
+/** Every tensor of a model whose files are on this disk. */
+export function modelTensorSource(header: GgufHeader, digests: DigestCache): PlacedTensorSource {
+  return new PlacedTensorSource(modelPlaces(header), digests);
 }
