@@ -17,13 +17,14 @@ import { openIdentity } from '../net/identity.js';
 import { createNetwork } from '../net/network.js';
 import { parseSecret, readSecretText } from '../net/secret.js';
 import type { DeviceKind } from '../core/types.js';
-import type { Log, PeerEvents } from '../ports.js';
+import type { PeerEvents } from '../ports.js';
 import { createMachine } from '../process/machine.js';
 import { createRunnerLauncher } from '../process/runner-process.js';
+import { ProcessSleepGuard } from '../process/sleep-guard.js';
 import { AGENT_VERSION, PROTOCOL_MAX, PROTOCOL_MIN } from '../version.js';
 import { systemClock } from './clock.js';
 import { fileStart, serveFile } from './cluster-run.js';
-import type { LogLevel } from './log.js';
+import type { AgentLog, LogLevel } from './log.js';
 import { parseListen } from './listen-address.js';
 import { modelReference } from './model-reference.js';
 import { startRemoteAgents } from './remote-agents.js';
@@ -43,6 +44,8 @@ export interface StartSettings {
   readonly maxRamBytes: number | null;
   /** Absent = as much as the disk has. */
   readonly maxDiskBytes?: number;
+  /** The machine may sleep while it serves. Absent = it is kept awake. */
+  readonly allowSleep?: boolean;
   /** Preference list; empty = the best device that is there. */
   readonly devices: readonly DeviceKind[];
   readonly maxDeviceRamBytes: number | null;
@@ -81,7 +84,7 @@ export interface StartedAgent {
 }
 
 /** Starts everything, or nothing: whatever was opened before a failure is closed again. */
-export async function startAgent(settings: StartSettings, log: Log): Promise<StartedAgent> {
+export async function startAgent(settings: StartSettings, log: AgentLog): Promise<StartedAgent> {
   const undo: (() => Promise<void>)[] = [];
   try {
     return await start(settings, log, undo);
@@ -91,7 +94,7 @@ export async function startAgent(settings: StartSettings, log: Log): Promise<Sta
   }
 }
 
-async function start(settings: StartSettings, log: Log, undo: (() => Promise<void>)[]): Promise<StartedAgent> {
+async function start(settings: StartSettings, log: AgentLog, undo: (() => Promise<void>)[]): Promise<StartedAgent> {
   const { stateDirectory } = settings;
   // Everything that a person may have mistyped is looked at before anything is opened.
   const apiHost = settings.apiHost ?? API_HOST_DEFAULT;
@@ -106,6 +109,8 @@ async function start(settings: StartSettings, log: Log, undo: (() => Promise<voi
   const secret = secretText === null ? null : await parseSecret(secretText, settings.clusterName);
   const identity = await openIdentity(stateDirectory, log);
   undo.push(() => identity.release());
+  // Not before: until now the directory might have been another agent's.
+  log.keepIn(stateDirectory);
 
   const library = await openModelLibrary({ stateDirectory, modelPaths, directories: settings.checkpointDirectory === undefined ? [] : [settings.checkpointDirectory], hub, quotaBytes: settings.maxDiskBytes ?? null, log });
   const launcher = createRunnerLauncher(log);
@@ -163,7 +168,7 @@ async function start(settings: StartSettings, log: Log, undo: (() => Promise<voi
     serve: models.filter((model) => !isDirectory(model)),
     defaultModel: BUILT_IN_NAME,
     temporary: settings.temporary ?? false,
-  }, { clock: systemClock, log, library, launcher, machine, randomId: () => randomUUID() }, network);
+  }, { clock: systemClock, log, library, launcher, machine, ...(settings.allowSleep === true ? {} : { sleepGuard: new ProcessSleepGuard(log) }), randomId: () => randomUUID() }, network);
   const started = agent;
   undo.push(() => started.stop(true));
   for (const call of early.splice(0)) call(started.peerEvents);

@@ -8,6 +8,8 @@ import { AGENT_VERSION } from '../version.js';
 import { agentOptions, clusterName, collect, count, port, positive, seed, settingsOf, temperature } from './arguments.js';
 import type { AgentFlags } from './arguments.js';
 import type { DoctorOptions } from './command-doctor.js';
+import type { LogsOptions } from './command-logs.js';
+import { LINE_LEVELS } from './log.js';
 import { defaultStateDirectory } from './state-directory.js';
 
 interface PlanFlags {
@@ -83,6 +85,15 @@ export function program(): Command {
     .option('--json', 'as JSON')
     .option('--watch', 'draw it again whenever it changes, until interrupted')
     .action(async (flags: { stateDir: string; json?: boolean; watch?: boolean }) => (await import('./command-status.js')).statusCommand(flags));
+
+  root.command('logs')
+    .description('what this machine\'s agent logged; prompts and answers are never among it')
+    .addOption(stateDir)
+    .option('-f, --follow', 'go on with what is logged from now on, until interrupted')
+    .option('-n, --lines <n>', 'how many of the kept lines, from the newest', count(0), 100)
+    .addOption(new Option('--level <level>', 'this and what is worse').choices(LINE_LEVELS).default('info'))
+    .option('--json', 'as JSON lines')
+    .action(async (flags: LogsOptions) => (await import('./command-logs.js')).logsCommand(flags));
 
   root.command('doctor')
     .description('look at what an agent needs here, and say what is wrong and what to do')
