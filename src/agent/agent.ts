@@ -2,6 +2,7 @@
  * The agent: one per machine. Drives the pure cluster core with what happens (messages, time, memory, requests) and
  * carries out what it answers: messages, stages, plans. Everything it touches comes in as a port.
  */
+import { setMaxListeners } from 'node:events';
 import { ClusterNode } from '../core/cluster.js';
 import type { ClusterInput, ClusterOutput } from '../core/cluster.js';
 import { errorMessageOf, RingError } from '../core/errors.js';
@@ -9,7 +10,7 @@ import type { ControlMessage } from '../core/messages.js';
 import { placeModel } from '../core/placement.js';
 import type { Capabilities, NodeId, Plan } from '../core/types.js';
 import { streamUnderEither, underEither } from '../either-signal.js';
-import type { Clock, FrameLink, Log, Machine, ModelLibrary, ModelUpkeep, Network, PeerEvents, RemoteWeights, RingEdge, RunnerLauncher } from '../ports.js';
+import type { Clock, FrameLink, Log, Machine, ModelLibrary, ModelUpkeep, Network, PeerEvents, RemoteWeights, RingEdge, RunnerLauncher, SleepGuard } from '../ports.js';
 import { DeviceWatch } from './device-watch.js';
 import { createRemoteWeights } from './holders.js';
 import { shardsInPlans } from './known-models.js';
@@ -61,6 +62,8 @@ export interface AgentPorts {
   readonly library: ModelLibrary;
   readonly launcher: RunnerLauncher;
   readonly machine: Machine;
+  /** Absent = the machine may sleep as it likes. */
+  readonly sleepGuard?: SleepGuard;
   randomId(): string;
 }
 
@@ -84,6 +87,8 @@ export class Agent implements AgentService {
   private draining = false;
 
   constructor(private readonly settings: AgentSettings, private readonly ports: AgentPorts, private readonly network: Network) {
+    // Every request and every wait listens to it; Node warns of more than ten.
+    setMaxListeners(0, this.life.signal);
     this.cluster = new ClusterNode({ nodeId: network.nodeId, incarnation: settings.incarnation, nonce: settings.nonce, place: placeModel });
     this.upkeep = ports.library.upkeep?.(() => shardsInPlans(this.cluster.desired()));
     this.remote = createRemoteWeights(network, () => this.cluster.records());
@@ -235,7 +240,7 @@ export class Agent implements AgentService {
     this.life.abort(new RingError('cancelled', 'the agent stops'));
     this.held.stop();
     await this.devices.stop();
-    await Promise.all([this.runners.stop(), this.vocabularies.stop()]);
+    await Promise.all([this.runners.stop(), this.vocabularies.stop(), this.ports.sleepGuard?.release()]);
     await this.network.stop();
   }
 
@@ -322,6 +327,7 @@ export class Agent implements AgentService {
         this.updates.push(output.what, output.text);
         this.updates.instancesAre(this.cluster.desired().instances);
         this.worker.apply(this.cluster.desired());
+        this.stayAwake();
         this.router.clusterChanged();
         this.held.changed();
         return;
@@ -340,8 +346,15 @@ export class Agent implements AgentService {
       this.statusesQueued = false;
       const statuses = this.worker.statuses();
       this.devices.stagesChanged(statuses);
+      this.stayAwake();
       this.step({ kind: 'local_stages', statuses });
     });
+  }
+
+  /** While a stage is here, sleep would be a lost node. */
+  private stayAwake(): void {
+    if (this.worker.statuses().length > 0) this.ports.sleepGuard?.hold();
+    else void this.ports.sleepGuard?.release();
   }
 
   private aliveRecords() {

@@ -224,6 +224,11 @@ export class LocalStage {
         if (!this.stopped) this.fail(error ?? new RingError('runner_died', 'the runner ended'));
       },
     });
+    if (this.stopped) {
+      // The plan ended while its runner loaded: whoever comes next may have it, or it ends.
+      await this.ports.runners.release(this.plan, this.stage);
+      return;
+    }
     this.runner = runner;
     this.residentBytes = loaded.residentBytes;
     this.vocabularySize = files.embedding?.rows ?? loaded.vocabularySize;

@@ -48,6 +48,8 @@ export class RunnerPool {
       // Results of the old plan that are still in the pipe come before the answer to the reset, and go nowhere.
       await kept.runner.reset();
       if (kept.ended) throw new RingError('runner_died', 'the kept runner ended while it was reset');
+      // Released meanwhile, and perhaps with the plan after this one by now.
+      if (kept.holder?.planId !== plan.planId) throw new RingError('cancelled', `plan ${plan.planId} ended while its kept runner was reset`);
       kept.holder = { planId: plan.planId, events };
       this.log.info('a running shard is kept for the new plan', { plan: plan.planId, rank: stage.rank });
       return { runner: kept.runner, loaded: { ...kept.loaded, residentBytes: kept.residentBytes } };
@@ -101,6 +103,7 @@ export class RunnerPool {
     const held = [...this.entries].filter((entry) => entry.holder?.planId === plan.planId);
     for (const entry of held) {
       entry.holder = null;
+      entry.cancelEnd?.();
       entry.cancelEnd = this.clock.after(KEEP_RELEASED_MS, () => {
         this.log.info('a shard is no longer needed', { model: plan.model.name, layers: `${stage.range.start}-${stage.range.end - 1}` });
         void entry.runner.end();

@@ -7,9 +7,10 @@
 import { ClusterNode } from '../../src/core/cluster.js';
 import type { ClusterInput, ClusterOutput } from '../../src/core/cluster.js';
 import type { ClusterMessage } from '../../src/core/messages.js';
+import { NOTHING_DESIRED } from '../../src/core/desired-state.js';
 import { placeModel } from '../../src/core/placement.js';
 import { wantedStages } from '../../src/core/reconcile-worker.js';
-import type { Capabilities, HeldModel, Instance, ModelShape, NodeId, Plan, StageStatus } from '../../src/core/types.js';
+import type { Capabilities, DesiredState, HeldModel, Instance, InstanceLife, ModelShape, NodeId, Plan, StageStatus } from '../../src/core/types.js';
 import { EventQueue } from './event-queue.js';
 import { Random } from './random.js';
 
@@ -44,6 +45,8 @@ export interface SimulatedNode {
   /** Stands still until then: no tick, no message, no timer. */
   frozenUntilMs: number;
   readonly stages: Map<string, LocalStage>;
+  /** On its disk. */
+  kept: DesiredState;
 }
 
 interface Connection {
@@ -68,6 +71,7 @@ export class World {
   private readonly claims = new Map<string, string>();
   private readonly plans = new Map<string, string>();
   private readonly everReady = new Set<string>();
+  private readonly requestsOf = new Map<string, { readonly open: number; readonly taken: number }>();
   private connectionId = 0;
 
   constructor(seed: number, private readonly shapes: readonly ModelShape[], private readonly keepsLog = false) {
@@ -79,7 +83,7 @@ export class World {
 
   addNode(nodeId: NodeId, capabilities: Capabilities): SimulatedNode {
     const node: SimulatedNode = {
-      nodeId, capabilities, cluster: this.newCluster(nodeId, 1), incarnation: 1, up: true, frozenUntilMs: 0, stages: new Map(),
+      nodeId, capabilities, cluster: this.newCluster(nodeId, 1), incarnation: 1, up: true, frozenUntilMs: 0, stages: new Map(), kept: NOTHING_DESIRED,
     };
     this.nodes.set(nodeId, node);
     this.begin(node);
@@ -90,6 +94,7 @@ export class World {
     const node = this.node(nodeId);
     if (!node.up) return;
     this.note(`${nodeId} crashes`);
+    node.kept = node.cluster.toKeep();
     node.up = false;
     node.stages.clear();
     for (const peer of this.nodes.keys()) this.disconnect(nodeId, peer, 5);
@@ -100,7 +105,7 @@ export class World {
     if (node.up) return;
     node.incarnation += 1;
     this.note(`${nodeId} starts again (${node.incarnation})`);
-    node.cluster = this.newCluster(nodeId, node.incarnation);
+    node.cluster = this.newCluster(nodeId, node.incarnation, node.kept);
     node.up = true;
     node.frozenUntilMs = 0;
     this.begin(node);
@@ -127,8 +132,14 @@ export class World {
     this.report(node);
   }
 
-  load(nodeId: NodeId, callId: string, model: string, nodes: number | null = null): void {
-    this.step(this.node(nodeId), { kind: 'load', callId, request: { model, policy: 'ram_balanced', nodes, contextTokens: 512, slots: 2 } });
+  load(nodeId: NodeId, callId: string, model: string, nodes: number | null = null, life?: InstanceLife): void {
+    this.step(this.node(nodeId), { kind: 'load', callId, request: { model, policy: 'ram_balanced', nodes, contextTokens: 512, slots: 2, ...(life === undefined ? {} : { life }) } });
+  }
+
+  /** What the head of this model's ring says of its requests from now on. Heads of which nothing was said say nothing. */
+  requests(model: string, open: number, taken: number): void {
+    this.requestsOf.set(model, { open, taken });
+    for (const node of this.upNodes()) this.report(node);
   }
 
   unload(nodeId: NodeId, callId: string, instanceId: string): void {
@@ -225,8 +236,8 @@ export class World {
 
   // Inside.
 
-  private newCluster(nodeId: NodeId, incarnation: number): ClusterNode {
-    return new ClusterNode({ nodeId, incarnation, nonce: `${nodeId}-${incarnation}`, place: placeModel });
+  private newCluster(nodeId: NodeId, incarnation: number, remembered: DesiredState = NOTHING_DESIRED): ClusterNode {
+    return new ClusterNode({ nodeId, incarnation, nonce: `${nodeId}-${incarnation}`, place: placeModel, remembered });
   }
 
   private begin(node: SimulatedNode): void {
@@ -307,9 +318,10 @@ export class World {
   private report(node: SimulatedNode): void {
     this.step(node, {
       kind: 'local_stages',
-      statuses: [...node.stages.values()].map(({ plan, rank, state, error }): StageStatus => ({
-        planId: plan.planId, rank, state, progress: 0, error, residentBytes: 0, fetchedBytes: 0,
-      })),
+      statuses: [...node.stages.values()].map(({ plan, rank, state, error }): StageStatus => {
+        const requests = rank === 0 && state === 'ready' ? this.requestsOf.get(plan.model.name) : undefined;
+        return { planId: plan.planId, rank, state, progress: 0, error, residentBytes: 0, fetchedBytes: 0, ...(requests === undefined ? {} : { requests }) };
+      }),
     });
   }
 
