@@ -5,7 +5,7 @@ import type { CallAnswer } from './calls.js';
 import type { ErrorCode } from './errors.js';
 import type { ClusterMessage } from './messages.js';
 import type { Place } from './planning.js';
-import type { Capabilities, InstanceRequest, ModelShape, NodeId, StageStatus } from './types.js';
+import type { Capabilities, DesiredState, InstanceRequest, ModelShape, NodeId, StageStatus } from './types.js';
 
 export interface ClusterSettings {
   readonly nodeId: NodeId;
@@ -14,6 +14,8 @@ export interface ClusterSettings {
   /** Drawn per process. */
   readonly nonce: string;
   readonly place: Place;
+  /** What this node kept of what its cluster wanted before it was started (`ClusterNode.toKeep`). Absent = nothing. */
+  readonly remembered?: DesiredState;
 }
 
 export type ClusterInput =

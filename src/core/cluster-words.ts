@@ -22,6 +22,8 @@ export interface WordSources {
   /** Stages that run on our side. */
   serving(): number;
   desired(): DesiredState;
+  /** From before our start, and not yet known to the coordinator. */
+  remembered(): DesiredState | undefined;
   send(to: NodeId, message: ClusterMessage): void;
 }
 
@@ -67,7 +69,8 @@ export class Words {
 
   stages(peers: readonly NodeId[]): void {
     const term = this.sources.term() ?? { counter: 0, node: this.sources.self };
-    this.toAll(peers, { kind: 'stages', term, statuses: this.sources.ownStages() });
+    const remembered = this.sources.remembered();
+    this.toAll(peers, { kind: 'stages', term, statuses: this.sources.ownStages(), ...(remembered === undefined ? {} : { remembered }) });
   }
 
   claim(peers: readonly NodeId[]): void {

@@ -22,6 +22,7 @@ import type { PlacementResult } from './placement-types.js';
 import { planOn } from './planning.js';
 import type { ClusterMember } from './planning.js';
 import { Reconciler } from './reconcile.js';
+import { Remembered, unite } from './remembered.js';
 import type { ReconcileView, ShapeAnswer } from './reconcile-rules.js';
 import { meetingOf, servingStages } from './serving.js';
 import type { Evidence } from './serving.js';
@@ -46,6 +47,7 @@ export class ClusterNode {
   private readonly statuses = new Map<NodeId, readonly StageStatus[]>();
   private readonly evidence: Evidence = { liveness: (nodeId) => this.liveness(nodeId), statuses: this.statuses };
   private readonly words: Words;
+  private readonly remembered: Remembered;
   private election: Election | null = null;
   private state: DesiredState = NOTHING_DESIRED;
   private lastTerm: Term | null = null;
@@ -63,6 +65,7 @@ export class ClusterNode {
     this.membership = new Membership({ nodeId: settings.nodeId, incarnation: settings.incarnation, nonce: settings.nonce });
     this.reconciler = new Reconciler(settings.place, settings.incarnation * SERIALS_PER_INCARNATION);
     this.statuses.set(settings.nodeId, []);
+    this.remembered = new Remembered(settings.remembered ?? null);
     this.words = new Words({
       self: settings.nodeId,
       incarnation: settings.incarnation,
@@ -72,6 +75,7 @@ export class ClusterNode {
       ownStages: () => this.statuses.get(settings.nodeId) ?? [],
       serving: () => this.serving(),
       desired: () => this.state,
+      remembered: () => this.remembered.untold(),
       send: (to, message) => this.outputs.push({ kind: 'send', to, message }),
     });
   }
@@ -113,6 +117,11 @@ export class ClusterNode {
 
   desired(): DesiredState {
     return this.state;
+  }
+
+  /** What is to outlive a restart of every node: for this node's disk, and its `remembered` when it starts again. */
+  toKeep(): DesiredState {
+    return this.remembered.toKeep(this.state);
   }
 
   /** What every connected node last said of its stages, ours included. */
@@ -197,6 +206,7 @@ export class ClusterNode {
         return this.meetClaim(from, message, election);
       case 'stages':
         this.statuses.set(from, message.statuses);
+        if (message.remembered !== undefined && election.role() === 'coordinator') this.takeIn(message.remembered);
         return;
       case 'leave':
         this.membership.leave(from);
@@ -248,6 +258,7 @@ export class ClusterNode {
       const known = followed !== null && followed.node === from && !this.wasCoordinator;
       const older = known && compareTerms(claim.term, followed) === 0 && claim.desired.version <= this.state.version;
       if (!older) this.setDesired(claim.desired);
+      this.remembered.following(this.state, this.nowMs);
     } else if (verdict === 'adopt') {
       this.noteCoordinator(election);
       const adopted = adopt(meetingOf(this.state, claim.desired, this.evidence));
@@ -302,6 +313,7 @@ export class ClusterNode {
       // A node alone keeps its term, so an earlier reign may have had the same one: (term, version) is used once.
       this.state = { ...this.state, version: Math.max(this.highestVersion, this.state.version) + 1 };
       this.highestVersion = this.state.version;
+      this.takeIn(this.remembered.take());
     }
     this.words.claimIsDue(isCoordinator);
     const text = term === null ? 'there is no coordinator' : `${this.hostnameOf(term.node)} coordinates (term ${term.counter} of ${term.node})`;
@@ -312,9 +324,23 @@ export class ClusterNode {
     this.words.alive(this.detector.connectedPeers());
   }
 
+  /** What a node remembers from before its start is wanted again. */
+  private takeIn(remembered: DesiredState | null): void {
+    if (remembered === null) return;
+    const { state, returned, dropped } = unite(this.state, remembered);
+    if (state === this.state) return;
+    this.reconciler.returned(returned, this.nowMs);
+    this.changeDesired(state);
+    for (const instanceId of returned) this.tell('desired', `${instanceId}: was served before, and returns`);
+    for (const instanceId of dropped) this.tell('desired', `${instanceId}: was unloaded before`);
+  }
+
   private reconcile(election: Election): void {
     const term = election.term();
     if (term === null || this.state.instances.length === 0) return;
+    const { desired: left, events } = this.reconciler.endIdle(this.state, this.statuses, this.nowMs);
+    if (left !== this.state) this.changeDesired(left);
+    for (const text of events) this.tell('desired', text);
     // A second instance of a model that stopped running, where the first one runs, has lost its reason to live.
     const united = adopt(meetingOf(this.state, NOTHING_DESIRED, this.evidence));
     if (united !== this.state) {
@@ -355,6 +381,7 @@ export class ClusterNode {
       ? loadInstance(this.state, call, this.members(), (model) => `${model.name}-${this.settings.nodeId.slice(-6)}-${this.reconciler.useSerial()}`)
       : unloadInstance(this.state, call);
     if (result.retried !== null) this.reconciler.retry(result.retried);
+    if (call.kind === 'load' && result.answer.error === null) this.reconciler.asked(result.answer.instanceId);
     if (result.desired !== this.state) this.changeDesired(result.desired);
     if (result.event !== '') this.tell('desired', result.event);
     return result.answer;

@@ -15,7 +15,7 @@ import type { DesiredState, Instance } from './types.js';
 /** Models that a cluster serves at once. */
 export const MAX_INSTANCES = 64;
 /** Unloaded ids that are remembered. */
-export const MAX_REMOVED = 64;
+export const MAX_REMOVED = 256;
 
 export const NOTHING_DESIRED: DesiredState = { version: 0, instances: [], removed: [] };
 

@@ -4,10 +4,11 @@
 import { refusal } from './calls.js';
 import type { CallAnswer } from './calls.js';
 import { MAX_INSTANCES, MAX_REMOVED, modelKey } from './desired-state.js';
+import { lifeAfter, lifeOf, lifeText, NAMED_LIFE } from './instance-life.js';
 import type { LoadMessage, UnloadMessage } from './messages.js';
 import { findModel } from './planning.js';
 import type { ClusterMember } from './planning.js';
-import type { DesiredState, HeldModel, Instance, InstanceRequest } from './types.js';
+import type { DesiredState, HeldModel, Instance, InstanceLife, InstanceRequest } from './types.js';
 
 export interface CallResult {
   readonly answer: CallAnswer;
@@ -30,9 +31,15 @@ export function loadInstance(
     const answer: CallAnswer = { callId, instanceId: existing.instanceId, error: null };
     // A cluster file that says something new is carried out; asking for the same again changes nothing.
     const sameNodes = request.nodeSettings === undefined || JSON.stringify(request.nodeSettings) === JSON.stringify(existing.request.nodeSettings);
-    if (existing.state !== 'failed' && sameNodes) return { answer, desired, event: '', retried: null };
+    const life = lifeAfter(lifeOf(existing), request.life);
+    if (existing.state !== 'failed' && sameNodes) {
+      if (sameLife(life, lifeOf(existing))) return { answer, desired, event: '', retried: null };
+      const changed: Instance = { ...existing, request: withLife(existing.request, life) };
+      const all = desired.instances.map((instance) => (instance === existing ? changed : instance));
+      return { answer, desired: { ...desired, instances: all }, event: `${existing.instanceId}: ${lifeText(life)}`, retried: null };
+    }
     // What the person asks for now counts, not what they asked for then.
-    const again: Instance = { ...existing, request: keepsFile(request, existing.request), state: 'planning', reason: 'asked for again' };
+    const again: Instance = { ...existing, request: withLife(keepsFile(request, existing.request), life), state: 'planning', reason: 'asked for again' };
     const instances = desired.instances.map((instance) => (instance === existing ? again : instance));
     return { answer, desired: { ...desired, instances }, event: `${existing.instanceId}: asked for again`, retried: existing.instanceId };
   }
@@ -50,6 +57,23 @@ export function loadInstance(
     event: `${instanceId}: asked for`,
     retried: null,
   };
+}
+
+/** A request that never said anything of it says nothing still. */
+function withLife(request: InstanceRequest, life: InstanceLife): InstanceRequest {
+  return request.life === undefined && sameLife(life, NAMED_LIFE) ? request : { ...request, life };
+}
+
+function sameLife(a: InstanceLife, b: InstanceLife): boolean {
+  return a.pinned === b.pinned && a.keepAliveMs === b.keepAliveMs && a.returns === b.returns;
+}
+
+/** Without these; what was to return after a restart is remembered as unloaded, so that it does not. */
+export function withoutInstances(desired: DesiredState, instanceIds: readonly string[]): DesiredState {
+  const gone = desired.instances.filter((instance) => instanceIds.includes(instance.instanceId));
+  if (gone.length === 0) return desired;
+  const removed = [...desired.removed ?? [], ...gone.filter((instance) => lifeOf(instance).returns).map(({ instanceId }) => instanceId)];
+  return { version: desired.version, instances: desired.instances.filter((instance) => !gone.includes(instance)), removed: removed.slice(-MAX_REMOVED) };
 }
 
 /** Whoever merely asks a model something does not undo what a cluster file says of it. */

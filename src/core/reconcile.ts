@@ -6,6 +6,8 @@
  * (reconcile-worker.ts). What it remembers (attempts, faults, since when) is the coordinator's own and is lost at a
  * handover: everything in it only bounds retries or delays them. Time is an argument.
  */
+import { InstanceUses } from './instance-life.js';
+import { withoutInstances } from './instances.js';
 import { firstOutcome, SHAPE_RETRY_MS, watchStages } from './reconcile-rules.js';
 import type { Context, Memory, ReconcileView, RuleHost } from './reconcile-rules.js';
 import type { Place } from './planning.js';
@@ -26,7 +28,10 @@ export interface ReconcileResult {
 export class Reconciler implements RuleHost {
   private readonly memories = new Map<string, Memory>();
   private readonly shapesAskedMs = new Map<string, Millis>();
+  private readonly uses = new InstanceUses();
   private needShapes: string[] = [];
+  /** By the instance that needs their room. */
+  private unloaded: readonly string[] = [];
 
   /** `serial` must be at or above every serial that an earlier process of this node used. */
   constructor(readonly place: Place, private serial: number) {}
@@ -42,6 +47,9 @@ export class Reconciler implements RuleHost {
       if (sameInstance(before, after)) continue;
       events.push(describe(after));
       current = { ...current, instances: current.instances.map((instance) => (instance === before ? after : instance)) };
+      for (const gone of this.unloaded) events.push(`${gone}: unloaded, ${instanceId} needs its room`);
+      current = withoutInstances(current, this.unloaded);
+      this.unloaded = [];
     }
     for (const instanceId of this.memories.keys()) {
       if (!desired.instances.some((instance) => instance.instanceId === instanceId)) this.memories.delete(instanceId);
@@ -49,8 +57,36 @@ export class Reconciler implements RuleHost {
     return { desired: current, needShapes: this.needShapes, events };
   }
 
+  /** Without the instances that nobody used for as long as they were to be kept. */
+  endIdle(desired: DesiredState, statuses: ReconcileView['statuses'], nowMs: Millis): { readonly desired: DesiredState; readonly events: readonly string[] } {
+    this.uses.watch(desired, statuses, nowMs);
+    const over = this.uses.over(desired, statuses, nowMs);
+    return { desired: withoutInstances(desired, over), events: over.map((instanceId) => `${instanceId}: unloaded, nobody has asked it for a while`) };
+  }
+
+  /** Somebody asks for it now: idle models that stay otherwise make room for it. */
+  asked(instanceId: string): void {
+    const memory = this.memoryOf(instanceId);
+    memory.asked = true;
+    memory.returnedAtMs = null;
+  }
+
+  /** They were served before a restart: the nodes that did so may still be about to come. */
+  returned(instanceIds: readonly string[], nowMs: Millis): void {
+    for (const instanceId of instanceIds) this.memoryOf(instanceId).returnedAtMs = nowMs;
+  }
+
+  yielding(context: Context): readonly Instance[] {
+    return this.uses.yielding(context.desired, context.view.statuses, context.instance.instanceId, context.memory.asked);
+  }
+
+  unload(instanceIds: readonly string[]): void {
+    this.unloaded = instanceIds;
+  }
+
   /** Forgets everything of an earlier reign. */
   reset(): void {
+    this.uses.reset();
     this.memories.clear();
     this.shapesAskedMs.clear();
   }
@@ -112,7 +148,7 @@ export class Reconciler implements RuleHost {
     let memory = this.memories.get(instanceId);
     if (memory === undefined) {
       memory = {
-        attempts: 0, faults: new Map(), activeSinceMs: null, adoptedAtMs: null, lost: null, absences: new Map(), absencesOf: '', failure: null,
+        attempts: 0, faults: new Map(), activeSinceMs: null, adoptedAtMs: null, returnedAtMs: null, asked: false, lost: null, absences: new Map(), absencesOf: '', failure: null,
       };
       this.memories.set(instanceId, memory);
     }
