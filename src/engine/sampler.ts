@@ -88,9 +88,7 @@ export class SequenceSampler {
   /** Draws from the logits of batch row `row` of the context's last call, for the token that will stand at `position`. */
   sample(context: bigint, row: number, position: number): Draw {
     const { grammar, settings: { probabilities } } = this;
-    const token = grammar === null
-      ? this.withDraw(position, () => this.llama.c.llama_sampler_sample(this.chain, context, row))
-      : this.sampleWithin(grammar, context, row, position);
+    const token = grammar?.hasBegun === true ? this.sampleWithin(grammar, context, row, position) : this.sampleFreely(context, row, position);
     return probabilities === undefined ? { token } : { token, probability: tokenProbability(this.logits(context, row), token, probabilities) };
   }
 
@@ -110,6 +108,12 @@ export class SequenceSampler {
     const result = run();
     c.llama_sampler_free(c.llama_sampler_chain_remove(this.chain, index));
     return result;
+  }
+
+  private sampleFreely(context: bigint, row: number, position: number): number {
+    const token = this.withDraw(position, () => this.llama.c.llama_sampler_sample(this.chain, context, row));
+    this.grammar?.accept(token);
+    return token;
   }
 
   private sampleWithin(grammar: GrammarState, context: bigint, row: number, position: number): number {
