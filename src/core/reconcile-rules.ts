@@ -4,6 +4,8 @@
  * Each rule is a few lines, looks at one thing and either says what the instance becomes or passes on to the next; the
  * order is the policy. They know tables, statuses and shapes; they must not know messages or who else coordinates.
  */
+import { lifeOf } from './instance-life.js';
+import { planWithRoom } from './make-room.js';
 import { findModel, planOn, weightsAreThere } from './planning.js';
 import type { PlacementResult } from './placement-types.js';
 import type { ClusterMember, Place, PlanningQuestion } from './planning.js';
@@ -26,10 +28,15 @@ export const NO_REPORT_MS = 10_000;
 export const PREPARE_STALL_MS = 600_000;
 /** An adopted plan's nodes may still be about to connect to us. */
 export const ADOPTION_GRACE_MS = 5_000;
+/** Nodes that served a model before a restart of the whole cluster are waited for, should they come a little later. */
+export const RETURN_WAIT_MS = 20_000;
 /** A shape that was asked for and has not come, or could not be read, is asked for again after this. */
 export const SHAPE_RETRY_MS = 5_000;
 /** An impossible placement is not tried again sooner, however often the table changes. */
 export const PLACEMENT_RETRY_MS = 1_000;
+
+/** Models that one message names. */
+const MAX_NAMED = 4;
 
 /** Causes that another node would not cure. */
 const MODEL_FAULTS: ReadonlySet<string> = new Set(['bad_gguf', 'bad_checkpoint', 'unsupported_architecture', 'unsplittable_model']);
@@ -82,6 +89,10 @@ export interface Memory {
   readonly faults: Map<NodeId, Fault>;
   activeSinceMs: Millis | null;
   adoptedAtMs: Millis | null;
+  /** Served before a restart of the cluster, and not planned since. */
+  returnedAtMs: Millis | null;
+  /** Somebody asked for it since its last plan. */
+  asked: boolean;
   /** A stage's node is another process now. */
   lost: string | null;
   /** Stages that are not ready, by rank, of the plan `absencesOf`. */
@@ -111,12 +122,15 @@ export interface RuleHost {
   /** Serial of the next plan; the same again until it is used. */
   nextSerial(): number;
   useSerial(): number;
+  /** What may be unloaded for the context's instance, the longest unused first. */
+  yielding(context: Context): readonly Instance[];
+  unload(instanceIds: readonly string[]): void;
 }
 
 type Rule = (context: Context) => Outcome | null;
 
 /** First match wins: what ends a plan, what it waits for, what is needed for the next one. */
-const RULES: readonly Rule[] = [nodeLost, stageFailed, stageSilent, allReady, underWay, failedWaits, modelGone, shapeMissing, placeNow];
+const RULES: readonly Rule[] = [nodeLost, stageFailed, stageSilent, allReady, underWay, failedWaits, returnWaits, modelGone, shapeMissing, placeNow];
 
 /** What the first rule that matches makes of the instance; null = none matches. */
 export function firstOutcome(context: Context): Outcome | null {
@@ -211,6 +225,16 @@ function failedWaits({ instance, memory, view }: Context): Outcome | null {
   return { instance, again: false };
 }
 
+function returnWaits({ instance, memory, view }: Context): Outcome | null {
+  if (memory.returnedAtMs === null || view.nowMs - memory.returnedAtMs >= RETURN_WAIT_MS) return null;
+  const missing = (instance.plan?.stages ?? []).filter(({ nodeId }) => {
+    const member = memberOf(nodeId, view);
+    return member === null || member.liveness !== 'alive' || !member.follows;
+  });
+  if (missing.length === 0) return null;
+  return { instance: { ...instance, reason: 'waits for the nodes that served it before the restart' }, again: false };
+}
+
 function modelGone(context: Context): Outcome | null {
   const model = modelOf(context.instance, context.view);
   if (model !== null && weightsAreThere(model, context.view.members)) return null;
@@ -254,17 +278,28 @@ function placeNow(context: Context): Outcome | null {
     avoid,
     missing,
   };
-  const asked = planOn(question, host.place);
-  const result = instance.plan === null ? asked : onFewer(question, asked, host.place);
+  const { result: roomy, unloaded } = planWithRoom(question, planOn(question, host.place), host.yielding(context), host.place);
+  const result = instance.plan === null ? roomy : onFewer(question, roomy, host.place);
   // Looked at again with every step: no table has to change for it.
   if (result.kind === 'impossible' && result.code === 'not_ready') return { instance: { ...instance, state: 'planning', reason: result.message }, again: false };
-  if (result.kind === 'impossible') return fail(context, 'placement', result.message);
+  if (result.kind === 'impossible') return fail(context, 'placement', `${result.message}${result.code === 'no_placement' ? othersText(context) : ''}`);
+  host.unload(unloaded);
   host.useSerial();
   memory.failure = null;
   memory.lost = null;
   memory.adoptedAtMs = null;
   memory.activeSinceMs = null;
+  memory.returnedAtMs = null;
+  memory.asked = false;
   return { instance: { ...instance, state: 'preparing', plan: result.plan, reason: '', serial }, again: false };
+}
+
+/** Other models that are served hold memory too; those that could be unloaded were thought away already. */
+function othersText({ instance, desired }: Context): string {
+  const others = desired.instances.filter((other) => other !== instance && other.plan !== null && (other.state === 'preparing' || other.state === 'active'));
+  if (others.length === 0) return '';
+  const names = others.slice(0, MAX_NAMED).map((other) => `${other.plan?.model.name ?? ''}${lifeOf(other).pinned ? ' (pinned)' : ''}`);
+  return ` Served beside it: ${names.join(', ')}.`;
 }
 
 /** Who asked for a number of nodes asked for an answer first of all: a plan that lost a node goes on with fewer. */
