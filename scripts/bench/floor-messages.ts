@@ -8,8 +8,8 @@ export const floorCommand = z.discriminatedUnion('kind', [
     threads: z.number(),
     contextTokens: z.number(),
     slots: z.number(),
-    keyType: z.enum(['f32', 'f16', 'bf16', 'q8_0']),
-    valueType: z.enum(['f32', 'f16', 'bf16', 'q8_0']),
+    keyType: z.enum(['f32', 'f16', 'bf16', 'q8_0', 'q4_0']),
+    valueType: z.enum(['f32', 'f16', 'bf16', 'q8_0', 'q4_0']),
   }),
   /** A prompt in slot 0, then greedy steps. `decodeTokens` counts the first token, which the prompt's last step draws. */
   z.object({ kind: z.literal('sequence'), prompt: z.array(z.number()), decodeTokens: z.number() }),

@@ -11,6 +11,7 @@ import { errorMessageOf } from '../../src/core/errors.js';
 import type { Plan } from '../../src/core/types.js';
 import { generateBenchModel } from '../generate-model.js';
 import { Floor } from './floor.js';
+import { formatLines, measureFormats } from './formats.js';
 import { measurePlanning } from './planning.js';
 import { idleRunnerBytes } from './process-memory.js';
 import { reportLines } from './report.js';
@@ -162,6 +163,11 @@ try {
     const file = join(packageDirectory(), '.bench', 'serving.json');
     await writeFile(file, `${JSON.stringify(samples, null, 2)}\n`);
     process.stdout.write(`load ${load} at the start\n\n${servingLines(samples).join('\n')}\n\n${file}\n`);
+  } else if (settings.perplexity) {
+    const result = await measureFormats(settings.model, packageDirectory(), say);
+    const file = join(packageDirectory(), '.bench', 'perplexity.json');
+    await writeFile(file, `${JSON.stringify(result, null, 2)}\n`);
+    process.stdout.write(`${formatLines(result).join('\n')}\n\n${file}\n`);
   } else {
     const result = await bench(settings);
     const file = join(packageDirectory(), '.bench', 'result.json');

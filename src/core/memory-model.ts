@@ -107,12 +107,13 @@ export function cacheCells(options: { contextTokens: number; windowTokens: numbe
   return padCells(Math.min(full, options.windowTokens + options.batchTokens));
 }
 
-/** Bytes of `elements` in a cache type; q8_0 stores 32 elements in 34 bytes. */
+/** Bytes of `elements` in a cache type; q8_0 stores 32 elements in 34 bytes, q4_0 in 18. */
 export function cacheBytes(elements: number, type: GgmlCacheType): number {
   switch (type) {
     case 'f32': return elements * 4;
     case 'f16': case 'bf16': return elements * 2;
     case 'q8_0': return Math.ceil(elements / 32) * 34;
+    case 'q4_0': return Math.ceil(elements / 32) * 18;
   }
 }
 

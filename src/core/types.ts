@@ -151,7 +151,7 @@ export interface Term {
   readonly node: NodeId;
 }
 
-export type GgmlCacheType = 'f32' | 'f16' | 'bf16' | 'q8_0';
+export type GgmlCacheType = 'f32' | 'f16' | 'bf16' | 'q8_0' | 'q4_0';
 
 /** What one stage of a plan is. */
 export interface StagePlan {

@@ -48,7 +48,7 @@ export interface ContextSettings {
   readonly evalCallback: bigint | null;
 }
 
-const CACHE_TYPES: Readonly<Record<GgmlCacheType, number>> = { f32: 0, f16: 1, bf16: 30, q8_0: 8 };
+const CACHE_TYPES: Readonly<Record<GgmlCacheType, number>> = { f32: 0, f16: 1, bf16: 30, q8_0: 8, q4_0: 2 };
 /** The engine rounds each sequence's cells up to this. */
 const CONTEXT_MULTIPLE = 256;
 const MAX_ARCHITECTURE_BYTES = 128;

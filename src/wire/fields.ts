@@ -106,7 +106,7 @@ export function decodeBytes<T>(decoder: { decode(bytes: Uint8Array): T }, bytes:
 
 export const BACKENDS: readonly Backend[] = ['metal', 'cuda', 'vulkan', 'cpu'];
 export const DEVICE_KINDS: readonly DeviceKind[] = [...BACKENDS, 'mlx', 'ane', 'rocm', 'gpu'];
-export const CACHE_TYPES: readonly GgmlCacheType[] = ['f32', 'f16', 'bf16', 'q8_0'];
+export const CACHE_TYPES: readonly GgmlCacheType[] = ['f32', 'f16', 'bf16', 'q8_0', 'q4_0'];
 
 /** Every code, checked by the compiler: a code that is not here does not compile. */
 const ERROR_CODES: Readonly<Record<ErrorCode, true>> = {

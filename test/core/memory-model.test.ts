@@ -29,7 +29,8 @@ describe('the KV cache', () => {
     expect(cacheCells({ contextTokens: 512, windowTokens: 4096, batchTokens: 512 })).toBe(512);
   });
 
-  it('stores 32 elements of q8_0 in 34 bytes', () => {
+  it('stores 32 elements of q8_0 in 34 bytes, of q4_0 in 18', () => {
+    expect(cacheBytes(64, 'q4_0')).toBe(36);
     expect(cacheBytes(256, 'q8_0')).toBe(272);
     expect([cacheBytes(10, 'f16'), cacheBytes(10, 'bf16'), cacheBytes(10, 'f32')]).toEqual([20, 20, 40]);
   });
