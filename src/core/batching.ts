@@ -292,7 +292,10 @@ export class HeadScheduler {
   private place(sequence: Sequence): Placement | null {
     if (!this.slots.includes(null)) return null;
     if (this.settings.canRollBack) {
-      return this.prefixes.place(sequence.tokens, this.slots.filter((running): running is Sequence => running !== null).map((running) => this.heldBy(running)));
+      // Where all of its hidden states are wanted, all of it is computed.
+      const { pooling } = sequence.request.sampling;
+      const known = pooling === undefined || pooling === 'last' ? sequence.tokens : [];
+      return this.prefixes.place(known, this.slots.filter((running): running is Sequence => running !== null).map((running) => this.heldBy(running)));
     }
     return { slot: this.slots.indexOf(null) };
   }

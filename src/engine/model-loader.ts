@@ -52,6 +52,8 @@ const CACHE_TYPES: Readonly<Record<GgmlCacheType, number>> = { f32: 0, f16: 1, b
 /** The engine rounds each sequence's cells up to this. */
 const CONTEXT_MULTIPLE = 256;
 const MAX_ARCHITECTURE_BYTES = 128;
+/** `enum llama_pooling_type`. */
+const POOLING_TYPE_NONE = 0;
 /**
  * A thread needs this much weight to read to be worth it. The engine's threads wait for each other by spinning, some
  * 200 times a step: on a busy machine a needless second thread turns a step of 1 ms into 100 (measured).
@@ -135,6 +137,8 @@ export function openContext(engineModel: EngineModel, settings: ContextSettings)
   // Windowed layers keep their window only; a sequence in such a model is never rolled back (stage.ts, canRollBack).
   params.swa_full = false;
   params.cb_eval = settings.evalCallback;
+  // Hidden states stay apart, whatever the model says: a prompt comes in several calls, and is pooled over all of them.
+  if (metadataText(engineModel.llama, model, `${engineModel.architecture}.pooling_type`) !== null) params.pooling_type = POOLING_TYPE_NONE;
   const mark = engineLog.mark();
   const context = c.llama_init_from_model(model, params);
   if (context === null) {

@@ -85,7 +85,7 @@ export class RecomputingStage implements StageEngine {
         slot.emitted.push(token.token);
         sampled.push({ ...token, slot: slice.slot });
       }
-      if (result.sampled.length > 0) this.logitsOf.set(index, this.inner.logits(0).slice());
+      if (result.sampled.some((token) => token.embedding === undefined)) this.logitsOf.set(index, this.inner.logits(0).slice());
       if (gives && result.hidden !== null) this.output.set(result.hidden, row * this.hiddenSize);
       row += slice.tokens;
     });

@@ -7,6 +7,7 @@
 import { RingError } from '../core/errors.js';
 import { MAX_DRAFT_TOKENS } from '../core/speculation.js';
 import type { SequenceSlice } from '../core/types.js';
+import type { PooledStates } from './pooled-states.js';
 import type { SequenceSampler } from './sampler.js';
 import { MAX_PADDED_LANE_TOKENS } from './slot-packing.js';
 
@@ -15,6 +16,8 @@ export interface OpenSequence {
   readonly sequenceId: string;
   /** Null where nothing is sampled. */
   readonly sampler: SequenceSampler | null;
+  /** Non-null at the tail where the prompt's hidden states are wanted and nothing is drawn. */
+  readonly pooled: PooledStates | null;
   /** Closed, but its KV is kept: the slot may be opened on it. */
   readonly retained: boolean;
   /** Position of the next token. */
@@ -103,6 +106,7 @@ export class SlotTable {
       seen.add(slice.slot);
       this.checkSlice(slice);
     }
+    if (slices.length > 1 && slices.some((slice) => this.running(slice.slot).pooled !== null)) throw new RingError('bad_frame', 'a prompt whose hidden states are wanted comes in steps of its own');
   }
 
   private checkSlice(slice: SequenceSlice): void {

@@ -16,6 +16,7 @@ import { GraphTap } from './graph-tap.js';
 import { viewMemory } from './llama.js';
 import { loadModel, openContext } from './model-loader.js';
 import type { EngineModel } from './model-loader.js';
+import { PooledStates } from './pooled-states.js';
 import { SequenceSampler } from './sampler.js';
 import type { SamplerVocabulary } from './sampler.js';
 import { RecomputingStage } from './recomputing-stage.js';
@@ -80,6 +81,8 @@ class LlamaStage implements StageEngine {
   private readonly padding = new PaddingChoice();
   /** Rows of a call that can have logits, at the tail. */
   private readonly maxSampledRows: number;
+  /** Rows of a call whose hidden states can be kept. */
+  private readonly maxPooledRows: number;
   private logitsPlaces = new Map<number, LogitsPlace>();
   private closed = false;
 
@@ -90,6 +93,7 @@ class LlamaStage implements StageEngine {
     // A window's cells are overwritten as it moves on; of architectures that no test has split nobody knows.
     this.canRollBack = !rules.recurrent && rules.window === 'none' && rules.unsplittableReason === null;
     this.maxSampledRows = Math.min(Math.max(options.slots, this.canRollBack ? 1 + MAX_DRAFT_TOKENS : 1), batchTokens);
+    this.maxPooledRows = Math.min(this.canRollBack ? 1 + MAX_DRAFT_TOKENS : 1, batchTokens);
     this.takesTokens = role === 'whole' || role === 'head';
     this.samples = role === 'whole' || role === 'tail';
     this.hiddenSize = model.hiddenSize;
@@ -121,7 +125,7 @@ class LlamaStage implements StageEngine {
         slots: options.slots,
         batchTokens,
         maxOutputs: this.samples ? this.maxSampledRows : batchTokens,
-        maxOutputsPerSequence: this.samples ? Math.min(this.canRollBack ? 1 + MAX_DRAFT_TOKENS : 1, batchTokens) : batchTokens,
+        maxOutputsPerSequence: this.samples ? this.maxPooledRows : batchTokens,
         threads: options.threads,
         keyType: options.keyType,
         valueType: options.valueType,
@@ -161,7 +165,7 @@ class LlamaStage implements StageEngine {
     if (!this.samples && this.output.length < total * this.hiddenSize) {
       this.output = new Float32Array(new ArrayBuffer(total * this.hiddenSize * 4));
     }
-    const calls = packCalls(slices, {
+    const calls = this.pooledCalls(slices) ?? packCalls(slices, {
       maxTokens: this.options.batchTokens,
       isFree: (slot) => this.slots.isPaddable(slot),
       paysToPad: (lanes, padded) => this.padding.pays(lanes, padded),
@@ -221,7 +225,11 @@ class LlamaStage implements StageEngine {
     const direct = this.directTarget(call, rowStarts);
     this.tap?.begin(this.batch.rows.subarray(0, rows * this.model.inputSize), direct ?? this.scratch.subarray(0, this.samples ? 0 : rows * this.hiddenSize));
     const startedMs = performance.now();
+    const pooled = this.slots.at(call.firstSlot)?.pooled ?? null;
+    const keepsStates = pooled !== null && pooled.wantsCall(call, input.slices[0]);
+    if (keepsStates) c.llama_set_embeddings(this.context, true);
     const status = c.llama_decode(this.context, this.batch.take(rows));
+    if (keepsStates) c.llama_set_embeddings(this.context, false);
     if (call.tokensPerLane === 1) this.padding.measured(rows, performance.now() - startedMs);
     this.tap?.finish();
     if (status !== 0) {
@@ -241,11 +249,22 @@ class LlamaStage implements StageEngine {
         if (direct === null) this.copyRows(call, index, rowStarts[lane.slice] ?? 0);
         return;
       }
+      if (keepsStates) for (let row = 0; row < call.tokensPerLane; row += 1) pooled.add(this.context, row);
       if (!slice.sample || lane.offset + call.tokensPerLane < slice.tokens) return;
+      if (open.pooled !== null) {
+        sampled.set(lane.slice, [{ slot: slice.slot, sequenceId: open.sequenceId, position: open.next, token: 0, endOfGeneration: true, embedding: open.pooled.vector() }]);
+        return;
+      }
       const tokens = this.draw(slice.slot, open, (index + 1) * call.tokensPerLane - 1, slice.draft ?? []);
       this.logitsPlaces.set(lane.slice, { row: (index + 1) * call.tokensPerLane - 1 - open.drafted + tokens.length - 1 });
       sampled.set(lane.slice, tokens);
     });
+  }
+
+  /** Null where tokens are drawn. */
+  private pooledCalls([only]: readonly SequenceSlice[]): readonly EngineCall[] | null {
+    if (only === undefined) return null;
+    return this.slots.running(only.slot).pooled?.calls(only, { maxRows: this.options.batchTokens, maxWantedRows: this.maxPooledRows }) ?? null;
   }
 
   /** One token, or as many as the guesses before it were right, and the one that is drawn after them. */
@@ -287,8 +306,10 @@ class LlamaStage implements StageEngine {
           continue;
         }
         this.setInput(row, input, source + token);
+        const position = slice.position + lane.offset + token;
         const last = slice.sample && lane.offset + token >= slice.tokens - 1 - (slice.draft?.length ?? 0);
-        this.batch.setRow(row, count, { slot: sequence, position: slice.position + lane.offset + token, output: this.samples ? last : true });
+        const output = !this.samples || (this.slots.running(sequence).pooled?.wants(position, last) ?? last);
+        this.batch.setRow(row, count, { slot: sequence, position, output });
       }
     }
   }
@@ -337,7 +358,9 @@ class LlamaStage implements StageEngine {
     const { slot, sequenceId, reuse } = operation;
     this.slots.checkOpen(slot, sequenceId);
     if (reuse !== undefined) this.slots.checkReuse(slot, reuse);
-    const sampler = this.samples
+    const { pooling } = operation.sampling;
+    const pooled = this.samples && pooling !== undefined ? new PooledStates(this.model.llama, pooling, this.hiddenSize) : null;
+    const sampler = this.samples && pooled === null
       ? new SequenceSampler(this.model.llama, this.vocabulary, operation.sampling, {
           contextTokens: this.options.contextTokens,
           promptTokens: operation.promptTokens,
@@ -351,7 +374,7 @@ class LlamaStage implements StageEngine {
       this.copySlot(reuse.slot, slot);
     }
     if (holdsSomething || reuse !== undefined) this.dropFrom(slot, next);
-    this.slots.set(slot, { sequenceId, sampler, retained: false, next, drafted: 0, broken: false });
+    this.slots.set(slot, { sequenceId, sampler, pooled, retained: false, next, drafted: 0, broken: false });
   }
 
   private closeSlot(slot: number, retain: boolean): void {
@@ -359,7 +382,7 @@ class LlamaStage implements StageEngine {
     if (open === null) return;
     open.sampler?.close();
     if (retain && this.canRollBack && !open.broken) {
-      this.slots.set(slot, { ...open, sampler: null, retained: true });
+      this.slots.set(slot, { ...open, sampler: null, pooled: null, retained: true });
       return;
     }
     this.slots.set(slot, null);

@@ -173,6 +173,28 @@ describe('the head\'s scheduler', () => {
     expect(steps.flatMap((step) => step.slices).filter((slice) => slice.sample)).toHaveLength(2);
   });
 
+  it('answers a prompt of which a slot holds all but the last token', () => {
+    const head = scheduler({ canRollBack: true });
+    const tail = new Tail();
+    for (const id of ['a', 'b', 'c']) {
+      head.admit(request(id, 40));
+      expect(runAll(head, tail).finished).toEqual([id]);
+    }
+    expect(head.counters()).toMatchObject({ reusedTokens: 78, running: 0 });
+  });
+
+  it('computes all of a prompt whose hidden states are all wanted, and no more than it must of others', () => {
+    const head = scheduler({ canRollBack: true });
+    const tail = new Tail();
+    head.admit(request('first', 40, 1));
+    runAll(head, tail);
+    const computed = ['mean', 'last'].map((pooling) => {
+      head.admit({ ...request(pooling, 40, 1), sampling: { ...sampling, pooling: pooling === 'mean' ? 'mean' : 'last' } });
+      return runAll(head, tail).steps.flatMap((step) => step.slices).reduce((sum, slice) => sum + slice.tokens, 0);
+    });
+    expect(computed).toEqual([40, 1]);
+  });
+
   it('refuses what cannot be served: empty, too long, twice, too many', () => {
     const head = scheduler({ contextTokens: 8 });
     expect(head.admit(request('a', 0))).toMatchObject({ kind: 'refused', code: 'bad_request' });

@@ -134,6 +134,7 @@ const MESSAGES: readonly (readonly [message: ControlMessage, hex: string | null]
   [{ kind: 'cancel', requestId: 'r' }, '5a030a0172'],
   [{ kind: 'token', requestId: 'r', planId: 'p', index: 0, token: 2047, endOfGeneration: false }, '62090a01721201' + '7020ff0f'],
   [{ kind: 'token', requestId: 'r', planId: 'p', index: 1, token: 5, endOfGeneration: false, probability: { logprob: -1.5, alternatives: [] } }, null],
+  [{ kind: 'token', requestId: 'r', planId: 'p', index: 0, token: 5, endOfGeneration: true, reusedTokens: 17, embedding: Float32Array.of(0.25, -3) }, null],
   [{ kind: 'generate', requestId: 'r', planId: 'p', promptTokens: [1], emittedTokens: [], sampling: { ...SAMPLING, grammar: { text: 'root ::= "a"' }, probabilities: 20 }, maxTokens: 5 }, null],
   [{ kind: 'finished', requestId: 'r', planId: 'p', reason: 'length', tokens: 16 }, '6a100a0172120170' + '1a066c656e677468' + '2010'],
   [{ kind: 'refused', requestId: 'r', planId: 'p', code: 'wrong_plan', message: 'gone' }, '72180a0172120170' + '1a0a77726f6e675f706c616e' + '2204676f6e65'],
