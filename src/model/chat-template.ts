@@ -5,6 +5,7 @@
  * brings `raise_exception` and `strftime_now` (this node's clock). It must not know tokens: the template's special tokens
  * are text here and become ids when the engine parses them.
  */
+import { runInNewContext } from 'node:vm';
 import { Template } from '@huggingface/jinja';
 import { errorMessageOf, RingError } from '../core/errors.js';
 import type { GgufHeader } from './gguf-reader.js';
@@ -20,6 +21,8 @@ export interface ChatInput {
 
 /** A template longer than this is refused. */
 const MAX_TEMPLATE_CHARACTERS = 1024 * 1024;
+/** A template is a program of whoever made the model, on the agent's thread: one that does not end must not take it along. */
+const RENDER_DEADLINE_MS = 1_000;
 
 /** Ready to render; parsed once per model. */
 export interface ChatTemplate {
@@ -37,13 +40,13 @@ export function chatTemplate(header: GgufHeader): ChatTemplate {
   return {
     render(chat) {
       try {
-        return template.render({
+        return withinTime(() => template.render({
           ...chat.variables,
           messages: chat.messages.map((message) => withThoughts(withTextContent(message))),
           ...(chat.tools === undefined || chat.tools.length === 0 ? {} : { tools: chat.tools }),
           ...tokens,
           add_generation_prompt: true,
-        });
+        }));
       } catch (error) {
         throw new RingError('bad_request', `the model's chat template refuses these messages: ${errorMessageOf(error)}`, {}, { cause: error });
       }
@@ -53,10 +56,26 @@ export function chatTemplate(header: GgufHeader): ChatTemplate {
 
 function parse(source: string): Template {
   try {
-    return new Template(source);
+    return withinTime(() => new Template(source));
   } catch (error) {
     throw new RingError('bad_request', `the model's chat template cannot be read (${errorMessageOf(error)}): use a completion instead of a chat`, {}, { cause: error });
   }
+}
+
+/** Ends what does not end by itself: V8 stops the thread's own work, which nothing else could. */
+function withinTime<T>(work: () => T): T {
+  const done: { result?: { readonly value: T } } = {};
+  const run = (): void => {
+    done.result = { value: work() };
+  };
+  try {
+    runInNewContext('run()', { run }, { timeout: RENDER_DEADLINE_MS });
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && error.code === 'ERR_SCRIPT_EXECUTION_TIMEOUT') throw new Error(`it did not end within ${RENDER_DEADLINE_MS} ms`);
+    throw error;
+  }
+  if (done.result === undefined) throw new Error('it gave nothing');
+  return done.result.value;
 }
 
 /** Content in parts becomes text when all of it is text: most templates know strings only. */

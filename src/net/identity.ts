@@ -20,6 +20,8 @@ import type { StateLock } from './state-files.js';
 const KEY_FILE = 'identity.key';
 const NODE_FILE = 'node.json';
 const NONCE_BYTES = 12;
+/** A file that says more is damaged: peers could not read what follows. */
+const MAX_INCARNATION = 2 ** 48;
 
 export interface Identity {
   readonly nodeId: NodeId;
@@ -106,7 +108,7 @@ function parseIncarnation(text: string): number | null {
     const value: unknown = JSON.parse(text);
     if (typeof value !== 'object' || value === null || !('incarnation' in value)) return null;
     const { incarnation } = value;
-    return typeof incarnation === 'number' && Number.isSafeInteger(incarnation) && incarnation >= 0 ? incarnation : null;
+    return typeof incarnation === 'number' && Number.isSafeInteger(incarnation) && incarnation >= 0 && incarnation < MAX_INCARNATION ? incarnation : null;
   } catch {
     return null;
   }

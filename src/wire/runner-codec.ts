@@ -7,6 +7,7 @@ import { RingError } from '../core/errors.js';
 import type { ErrorCode } from '../core/errors.js';
 import type { Backend, Device, GgmlCacheType, KeyValueCachePolicy } from '../core/types.js';
 import type { ConvertOptions, EngineInventory, LoadedStage, MeasuredSpeed, MeasureOptions, StageOptions, StageRole, VocabularyTable } from '../ports.js';
+import { decodeBytes } from './fields.js';
 import { ringagent } from './gen/messages.js';
 
 const { ToRunner: WireToRunner, FromRunner: WireFromRunner } = ringagent.runner;
@@ -42,7 +43,7 @@ export function encodeToRunner(message: ToRunner): Uint8Array {
 }
 
 export function decodeToRunner(bytes: Uint8Array): ToRunner {
-  const wire = WireToRunner.decode(bytes);
+  const wire = decodeBytes(WireToRunner, bytes, 'words to a runner');
   if (wire.loadStage) return { kind: 'load_stage', options: fromWireOptions(wire.loadStage) };
   if (wire.loadVocabulary) return { kind: 'load_vocabulary', headerFile: wire.loadVocabulary.headerFile ?? '' };
   if (wire.tokenize) {
@@ -68,7 +69,7 @@ export function encodeFromRunner(message: FromRunner): Uint8Array {
 }
 
 export function decodeFromRunner(bytes: Uint8Array): FromRunner {
-  const wire = WireFromRunner.decode(bytes);
+  const wire = decodeBytes(WireFromRunner, bytes, 'words of a runner');
   if (wire.loaded) {
     const { hiddenSize, layers, vocabularySize, canRollBack, residentBytes } = wire.loaded;
     return { kind: 'loaded', stage: { hiddenSize: hiddenSize ?? 0, layers: layers ?? 0, vocabularySize: vocabularySize ?? 0, canRollBack: canRollBack ?? false, residentBytes: Number(residentBytes ?? 0) } };

@@ -55,6 +55,13 @@ describe('chat templates', () => {
     expect(() => render('{% for %}', HELLO)).toThrow(/cannot be read/);
   });
 
+  it('that do not end are ended, and refused', () => {
+    for (const endless of ['{% for i in range(1000000000) %}x{% endfor %}', '{% for a in range(9999) %}{% for b in range(9999) %}{% for c in range(9999) %}{% endfor %}{% endfor %}{% endfor %}']) {
+      expect(() => render(endless, HELLO)).toThrow(/did not end within/);
+    }
+    expect(() => render('{% macro f(x) %}{{ f(x) }}{% endmacro %}{{ f(1) }}', HELLO)).toThrow(expect.objectContaining({ code: 'bad_request' }));
+  });
+
   it('fall back to a transcript', () => {
     expect(render(null, { messages: [{ role: 'system', content: 'Be brief.' }, { role: 'user', content: 'Hello' }] })).toBe('system: Be brief.\nuser: Hello\nassistant:');
   });
