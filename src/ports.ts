@@ -16,6 +16,14 @@ export interface Clock {
   after(delayMs: number, call: () => void): () => void;
 }
 
+/** Keeps the machine awake while it is held. Best effort: neither call throws. */
+export interface SleepGuard {
+  /** May be called again and again. */
+  hold(): void;
+  /** Resolves when nothing of it is left. */
+  release(): Promise<void>;
+}
+
 export interface Log {
   debug(message: string, facts?: object): void;
   info(message: string, facts?: object): void;

@@ -66,6 +66,7 @@ export function agentOptions(command: Command): Command {
     .option('--device <device>', 'where stages compute: cpu, metal, cuda, vulkan, or a list such as vulkan+cpu, where the cpu takes what the device has no room for (default: the best that is there)', devices)
     .option('--max-device-ram <GB>', 'device memory that stages may take on this node, in GB (1e9 bytes)', positive)
     .option('--max-disk <GB>', 'disk that fetched stages may take on this node, in GB (1e9 bytes); the longest unused ones make room', positive)
+    .option('--allow-sleep', 'let this machine go to sleep while it serves (default: it is kept awake where the system allows)')
     .option('--ctx <tokens>', 'context of a sequence in tokens (default: the planner\'s choice)', count(1))
     .option('--slots <n>', 'sequences at once (default: the planner\'s choice)', count(1))
     .addOption(new Option('--log-level <level>', 'what to log').choices(LOG_LEVELS).default('info'));
@@ -80,6 +81,7 @@ export interface AgentFlags {
   readonly threads?: number;
   readonly maxRam?: number;
   readonly maxDisk?: number;
+  readonly allowSleep?: boolean;
   readonly device?: readonly DeviceKind[];
   readonly maxDeviceRam?: number;
   readonly ctx?: number;
@@ -101,6 +103,7 @@ export function settingsOf(flags: AgentFlags): StartSettings {
     listen: flags.listen ?? null,
     mdns: flags.mdns,
     threads: flags.threads ?? null,
+    ...(flags.allowSleep === true ? { allowSleep: true } : {}),
     ...(flags.maxDisk === undefined ? {} : { maxDiskBytes: Math.trunc(flags.maxDisk * 1e9) }),
     maxRamBytes: flags.maxRam === undefined ? null : Math.trunc(flags.maxRam * 1e9),
     devices: flags.device ?? [],

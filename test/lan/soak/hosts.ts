@@ -37,7 +37,7 @@ export class SoakHost {
   constructor(readonly number: number, readonly place: LanHost, private readonly stateDir: string) {}
 
   async start(args: readonly string[] = []): Promise<void> {
-    this.agent = await AgentProcess.start({ stateDir: this.stateDir, host: this.place, args: ['--log-level', 'info', ...args] });
+    this.agent = await AgentProcess.start({ stateDir: this.stateDir, host: this.place, args: ['--log-level', 'info', '--allow-sleep', ...args] });
     this.leaving = false;
   }
 
