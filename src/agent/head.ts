@@ -22,6 +22,8 @@ export interface HeadPorts {
   readonly log: Log;
   send(to: NodeId, message: ControlMessage): void;
   enter(body: Uint8Array): void;
+  /** The first request came, or the last one is done. */
+  requestsChanged(): void;
 }
 
 /** Measured on decode steps while one step was in flight. */
@@ -45,6 +47,8 @@ export class Head {
   private overheadMicros = 0;
   private computeMicros = 0;
   private samples = 0;
+  private taken = 0;
+  private hadRequests = false;
   private closed = false;
 
   constructor(
@@ -79,11 +83,14 @@ export class Head {
       this.ports.send(from, { kind: 'refused', requestId: message.requestId, planId: this.plan.planId, code: result.code, message: result.message });
       return;
     }
+    this.taken += 1;
+    this.noteRequests();
     this.pump();
   }
 
   cancel(requestId: string): void {
     if (this.scheduler.cancel(requestId)) this.pump();
+    this.noteRequests();
   }
 
   originLost(nodeId: NodeId): void {
@@ -99,6 +106,13 @@ export class Head {
       this.ports.send(done.origin, { kind: 'finished', requestId: done.requestId, planId: this.plan.planId, reason: done.reason, tokens: done.tokens });
     }
     this.pump();
+    this.noteRequests();
+  }
+
+  /** How many run or wait now, and how many came so far. */
+  requests(): { readonly open: number; readonly taken: number } {
+    const { running, queued } = this.scheduler.counters();
+    return { open: running + queued, taken: this.taken };
   }
 
   counters(): BatchingCounters {
@@ -121,6 +135,13 @@ export class Head {
     for (const request of this.scheduler.unfinished()) {
       this.ports.send(request.origin, { kind: 'refused', requestId: request.requestId, planId: this.plan.planId, code: 'wrong_plan', message: reason });
     }
+  }
+
+  private noteRequests(): void {
+    const has = this.requests().open > 0;
+    if (has === this.hadRequests) return;
+    this.hadRequests = has;
+    this.ports.requestsChanged();
   }
 
   private problemOf(message: GenerateMessage): string | null {

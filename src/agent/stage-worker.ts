@@ -56,7 +56,9 @@ export class StageWorker {
               log: this.ports.log,
               send: (to, message) => this.ports.send(to, message),
               enter: (body) => entry.stage.enter(body),
+              requestsChanged: () => this.ports.changed(),
             });
+            this.ports.changed();
           },
         }),
         head: null,
@@ -71,7 +73,7 @@ export class StageWorker {
   }
 
   statuses(): StageStatus[] {
-    return [...this.entries.values()].map((entry) => entry.stage.status());
+    return [...this.entries.values()].map(({ stage, head }) => (head === null ? stage.status() : { ...stage.status(), requests: head.requests() }));
   }
 
   acceptLink(from: NodeId, edge: RingEdge, link: FrameLink): void {
