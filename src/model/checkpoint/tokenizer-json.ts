@@ -80,10 +80,10 @@ export function parseTokenizerJson(value: unknown, where: string): TokenizerJson
   const steps = preTokenizerSteps(preTokenizer);
   const byteLevel = steps?.some((step) => step.type === 'ByteLevel') === true;
   const kind = model.type ?? 'BPE';
+  const added = (parsed.data.added_tokens ?? []).map(({ id, content, special }) => ({ id, content, special: special === true }));
   const base = kind === 'Unigram' ? unigram(model, normalizers, preTokenizer, where)
     : kind !== 'BPE' ? refuse(where, `its tokenizer is of the kind ${kind}`)
-      : byteLevel ? byteLevelBpe(model, normalizers, preTokenizer, where) : characterBpe(model, normalizers, preTokenizer, where);
-  const added = (parsed.data.added_tokens ?? []).map(({ id, content, special }) => ({ id, content, special: special === true }));
+      : byteLevel ? byteLevelBpe(model, normalizers, preTokenizer, where) : characterBpe(model, normalizers, preTokenizer, new Set(added.map(({ content }) => content)), where);
   return { base, added, ...aroundText(postProcessor) };
 }
 
@@ -105,17 +105,19 @@ function byteLevelBpe(model: Model, normalizers: readonly Normalizer[], preToken
  * SentencePiece merges any two neighbours whose union is a token, the best token first; here pairs are listed. Both are the
  * same when every pair is listed, and tokens are then as good as their first pair comes early.
  */
-function characterBpe(model: Model, normalizers: readonly Normalizer[], preTokenizer: unknown, where: string): BaseVocabulary {
+function characterBpe(model: Model, normalizers: readonly Normalizer[], preTokenizer: unknown, added: ReadonlySet<string>, where: string): BaseVocabulary {
   const vocabulary = vocabularyOf(model, where);
   if (model.byte_fallback !== true) refuse(where, 'its BPE is neither byte-level nor has byte fallback');
   const scores = new Map<string, number>();
   const listed = new Map<string, number>();
   mergesOf(model, where).forEach(([left, right], rank) => {
-    const whole = left + right;
-    if (!scores.has(whole)) scores.set(whole, -rank);
-    listed.set(whole, (listed.get(whole) ?? 0) + 1);
+    const merged = left + right;
+    if (!scores.has(merged)) scores.set(merged, -rank);
+    listed.set(merged, (listed.get(merged) ?? 0) + 1);
   });
-  for (const [whole, pairs] of listed) if (pairs !== possiblePairs(whole, vocabulary)) refuse(where, `its merges leave out pairs that make ${JSON.stringify(whole)}`);
+  // Added tokens are found before anything is merged.
+  const whole = (text: string): boolean => BYTE_PIECE.test(text) || added.has(text);
+  for (const text of vocabulary.keys()) if (!whole(text) && (listed.get(text) ?? 0) !== possiblePairs(text, vocabulary)) refuse(where, `its merges leave out pairs that make ${JSON.stringify(text)}`);
   const entries = new Map<number, TokenEntry>();
   for (const [text, id] of vocabulary) {
     const type = BYTE_PIECE.test(text) ? TOKEN_BYTE : text === model.unk_token ? TOKEN_UNKNOWN : TOKEN_NORMAL;
