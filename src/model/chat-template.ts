@@ -71,7 +71,8 @@ function withinTime<T>(work: () => T): T {
   try {
     runInNewContext('run()', { run }, { timeout: RENDER_DEADLINE_MS });
   } catch (error) {
-    if (error instanceof Error && 'code' in error && error.code === 'ERR_SCRIPT_EXECUTION_TIMEOUT') throw new Error(`it did not end within ${RENDER_DEADLINE_MS} ms`);
+    // An error of the other context's: it is no `Error` of ours.
+    if (typeof error === 'object' && error !== null && 'code' in error && error.code === 'ERR_SCRIPT_EXECUTION_TIMEOUT') throw new Error(`it did not end within ${RENDER_DEADLINE_MS} ms`);
     throw error;
   }
   if (done.result === undefined) throw new Error('it gave nothing');
