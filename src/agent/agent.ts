@@ -8,7 +8,7 @@ import type { ClusterInput, ClusterOutput } from '../core/cluster.js';
 import { errorMessageOf, RingError } from '../core/errors.js';
 import type { ControlMessage } from '../core/messages.js';
 import { placeModel } from '../core/placement.js';
-import type { Capabilities, NodeId, Plan } from '../core/types.js';
+import type { Capabilities, DesiredState, NodeId, Plan } from '../core/types.js';
 import { streamUnderEither, underEither } from '../either-signal.js';
 import type { Clock, FrameLink, Log, Machine, ModelLibrary, ModelUpkeep, Network, PeerEvents, RemoteWeights, RingEdge, RunnerLauncher, SleepGuard } from '../ports.js';
 import { DeviceWatch } from './device-watch.js';
@@ -54,6 +54,10 @@ export interface AgentSettings {
   readonly defaultModel: string;
   /** The agent ends with the command that started it. */
   readonly temporary: boolean;
+  /** How long a model stays that a request loaded; null = for ever, absent = the usual time. */
+  readonly keepAliveMs?: number | null;
+  /** What this node kept of what its cluster wanted before (`AgentPorts.keep`). Absent = nothing. */
+  readonly remembered?: DesiredState;
 }
 
 export interface AgentPorts {
@@ -65,6 +69,8 @@ export interface AgentPorts {
   /** Absent = the machine may sleep as it likes. */
   readonly sleepGuard?: SleepGuard;
   randomId(): string;
+  /** Takes what is to outlive a restart of all nodes, at each change. Never throws. Absent = nothing does. */
+  keep?(desired: DesiredState): void;
 }
 
 export class Agent implements AgentService {
@@ -84,12 +90,13 @@ export class Agent implements AgentService {
   private cancelTick: () => void = () => undefined;
   private cancelCapabilities: () => void = () => undefined;
   private statusesQueued = false;
+  private lookedAt: DesiredState | null = null;
   private draining = false;
 
   constructor(private readonly settings: AgentSettings, private readonly ports: AgentPorts, private readonly network: Network) {
     // Every request and every wait listens to it; Node warns of more than ten.
     setMaxListeners(0, this.life.signal);
-    this.cluster = new ClusterNode({ nodeId: network.nodeId, incarnation: settings.incarnation, nonce: settings.nonce, place: placeModel });
+    this.cluster = new ClusterNode({ nodeId: network.nodeId, incarnation: settings.incarnation, nonce: settings.nonce, place: placeModel, ...(settings.remembered === undefined ? {} : { remembered: settings.remembered }) });
     this.upkeep = ports.library.upkeep?.(() => shardsInPlans(this.cluster.desired()));
     this.remote = createRemoteWeights(network, () => this.cluster.records());
     this.updates = new Updates(ports.clock);
@@ -132,8 +139,8 @@ export class Agent implements AgentService {
       nodeId: network.nodeId,
       vocabularies: this.vocabularies,
       send: (to, message) => this.send(to, message),
-      resolveModel: async (reference) => this.held.known(reference),
-      ensureInstance: (model, signal) => this.held.ensureInstance(model, signal),
+      resolveModel: (reference) => this.held.resolveRequested(reference),
+      ensureInstance: (model, signal, keepAliveMs) => this.held.ensureInstance(model, signal, keepAliveMs),
       instance: (instanceId) => this.held.instance(instanceId),
       instanceOf: (modelDigest) => this.cluster.desired().instances.find(({ plan }) => plan?.model.digest === modelDigest) ?? null,
       randomId: () => ports.randomId(),
@@ -157,6 +164,7 @@ export class Agent implements AgentService {
       this.router.peerLost(nodeId);
     },
     message: (from, message) => this.receive(from, message),
+    offence: (nodeId, reason, count) => this.updates.push('offence', `${nodeId} broke the rules, ${count} times so far: ${reason}`),
     ringLink: (from: NodeId, edge: RingEdge, link: FrameLink) => this.worker.acceptLink(from, edge, link),
   };
 
@@ -275,10 +283,10 @@ export class Agent implements AgentService {
   private receive(from: NodeId, message: ControlMessage): void {
     switch (message.kind) {
       case 'generate': return this.worker.generate(from, message);
-      case 'cancel': return this.worker.cancel(message.requestId);
+      case 'cancel': return this.worker.cancel(from, message.requestId);
       case 'token':
       case 'finished':
-      case 'refused': return this.router.receive(message);
+      case 'refused': return this.router.receive(from, message);
       case 'introduction':
         for (const { nodeId, addresses } of message.peers) this.network.introduce(nodeId, addresses);
         return;
@@ -309,6 +317,15 @@ export class Agent implements AgentService {
 
   private step(input: ClusterInput): void {
     for (const output of this.cluster.step(input, this.ports.clock.now())) this.carryOut(output);
+    this.keepDesired();
+  }
+
+  private keepDesired(): void {
+    const desired = this.cluster.desired();
+    // Nothing is new to a node that has no coordinator yet.
+    if (desired === this.lookedAt || this.cluster.coordinator() === null) return;
+    this.lookedAt = desired;
+    this.ports.keep?.(this.cluster.toKeep());
   }
 
   private carryOut(output: ClusterOutput): void {

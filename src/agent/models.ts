@@ -8,7 +8,8 @@ import type { ClusterInput, ClusterNode } from '../core/cluster.js';
 import { errorCodeOf, errorMessageOf, RingError } from '../core/errors.js';
 import type { ErrorCode } from '../core/errors.js';
 import type { ClusterMessage } from '../core/messages.js';
-import type { HeldModel, Instance, InstanceRequest, NodeRecord, Plan } from '../core/types.js';
+import { DEFAULT_KEEP_ALIVE_MS, lifeAfter, lifeOf, LOADED_LIFE, NAMED_LIFE, PINNED_LIFE, requestLife } from '../core/instance-life.js';
+import type { HeldModel, Instance, InstanceLife, InstanceRequest, NodeRecord, Plan } from '../core/types.js';
 import { underEither } from '../either-signal.js';
 import type { Clock, Log, ModelLibrary, RemoteWeights } from '../ports.js';
 import { heldModels, resolveModel } from './known-models.js';
@@ -25,6 +26,9 @@ const COORDINATOR_DEADLINE_MS = 15_000;
 /** How often that is looked at besides every change. */
 const COORDINATOR_LOOK_MS = 100;
 /** How often a model given at start is asked for again while no node holds it. */
+/** No path, no file and no address. */
+const CATALOGUE_NAME = /^(?!.*\.gguf$)[a-z0-9][a-z0-9._-]{0,63}(:[a-z0-9._-]{1,64})?$/i;
+
 const SERVE_RETRY_MS = 2_000;
 
 /** What time may mend before the coordinator has the request; from then on it tries again by itself. */
@@ -33,6 +37,8 @@ const SERVE_AGAIN: ReadonlySet<ErrorCode> = new Set(['unknown_model', 'not_ready
 export interface ModelSettings {
   readonly contextTokens: number | null;
   readonly slots: number | null;
+  /** How long a model stays that a request loaded; null = for ever, absent = the usual time. */
+  readonly keepAliveMs?: number | null;
   /** The model that a request without a name means when none is loaded. */
   readonly defaultModel: string;
 }
@@ -72,7 +78,7 @@ export class Models {
     let said = '';
     while (!this.ports.life.aborted) {
       try {
-        await this.load({ model, policy: 'auto', nodes: null, contextTokens: null, slots: null }, this.ports.life);
+        await this.load({ model, policy: 'auto', nodes: null, contextTokens: null, slots: null, life: NAMED_LIFE }, this.ports.life);
         return;
       } catch (error) {
         if (this.ports.life.aborted) return;
@@ -164,6 +170,12 @@ export class Models {
     if (local === null) return this.known(reference);
     await this.ports.publish();
     return local;
+  /** What a request names: a model that a node holds or knows of, or a name of the catalogue. Never a path or an address. */
+  async resolveRequested(reference: string): Promise<HeldModel> {
+    if (!CATALOGUE_NAME.test(reference) || resolveModel(reference, this.ports.aliveRecords(), this.ports.cluster.desired(), this.settings.defaultModel) !== null) return this.known(reference);
+    return this.resolve(reference);
+  }
+
   }
 
   known(reference: string): HeldModel {
@@ -173,11 +185,13 @@ export class Models {
     throw new RingError('unknown_model', `no node of this cluster holds a model "${reference}"; known: ${names.length === 0 ? 'none' : names.join(', ')}`);
   }
 
-  async ensureInstance(model: HeldModel, signal: AbortSignal): Promise<Instance> {
-    const find = (): Instance | undefined => this.ports.cluster.desired().instances.find((instance) => instance.plan?.model.digest === model.digest && instance.state === 'active');
-    const active = find();
-    if (active !== undefined) return active;
-    const view = await this.load({ model: model.digest, policy: 'auto', nodes: null, contextTokens: null, slots: null }, signal);
+  /** `keepAliveMs`: what the request says of it; absent = nothing. */
+  async ensureInstance(model: HeldModel, signal: AbortSignal, keepAliveMs?: number | null): Promise<Instance> {
+    const life = keepAliveMs === undefined ? undefined : requestLife(keepAliveMs);
+    const active = this.ports.cluster.desired().instances.find((instance) => instance.plan?.model.digest === model.digest && instance.state === 'active');
+    const stays = active !== undefined && (life === undefined || lifeAfter(lifeOf(active), life).keepAliveMs === lifeOf(active).keepAliveMs);
+    if (stays) return active;
+    const view = await this.load({ model: model.digest, policy: 'auto', nodes: null, contextTokens: null, slots: null, life: life ?? 'usual' }, signal);
     const instance = this.instance(view.instanceId);
     if (instance === null) throw new RingError('not_ready', `${model.name} was unloaded before the request could start`);
     return instance;
@@ -187,12 +201,20 @@ export class Models {
     return this.ports.cluster.desired().instances.find((instance) => instance.instanceId === instanceId) ?? null;
   }
 
-  private instanceRequest(request: PlanRequest): InstanceRequest {
+  private lifeFor({ life }: PlanRequest, model: HeldModel): InstanceLife {
+    if (life === 'usual') return requestLife(this.settings.keepAliveMs === undefined ? DEFAULT_KEEP_ALIVE_MS : this.settings.keepAliveMs);
+    if (life !== undefined) return life;
+    const loaded = this.ports.cluster.desired().instances.find((instance) => instance.plan?.model.digest === model.digest);
+    return loaded !== undefined && lifeOf(loaded).pinned ? PINNED_LIFE : LOADED_LIFE;
+  }
+
+  private instanceRequest(request: PlanRequest, life?: InstanceLife): InstanceRequest {
     return {
       model: request.model,
       policy: request.policy,
       nodes: request.nodes,
       contextTokens: request.contextTokens ?? this.settings.contextTokens,
+      ...(life === undefined ? {} : { life }),
       slots: request.slots ?? this.settings.slots,
       ...(request.nodeSettings === undefined ? {} : { nodeSettings: request.nodeSettings }),
     };

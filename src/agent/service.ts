@@ -5,7 +5,7 @@
 import type { FinishReason } from '../core/messages.js';
 import type { ReasoningMarks } from '../core/reasoning.js';
 import type {
-  Backend, Capabilities, HeldModel, InstanceState, LayerRange, NodeId, Plan, PlacementPolicy, PlanNote, RequestedNode, SamplingSettings,
+  Backend, Capabilities, HeldModel, InstanceLife, InstanceState, LayerRange, NodeId, Plan, PlacementPolicy, PlanNote, RequestedNode, SamplingSettings,
   Spill, StageState, Term,
 } from '../core/types.js';
 import type { ModelUpkeep } from '../ports.js';
@@ -37,6 +37,8 @@ export interface CompletionTask {
   readonly client?: string;
 }
 
+  /** How long the model is to stay after the answer, in ms; null = for ever. Absent = as it is, or the agent's own. */
+  readonly keepAliveMs?: number | null;
 export interface CompletionTimings {
   /** From acceptance to the first token, in ms. */
   readonly firstTokenMs: number;
@@ -99,6 +101,7 @@ export interface InstanceView {
   readonly hops: { readonly overheadMicros: number; readonly computeMicros: number; readonly samples: number } | null;
 }
 
+  readonly life: InstanceLife;
 export interface NodeView {
   readonly nodeId: NodeId;
   readonly self: boolean;
@@ -137,8 +140,10 @@ export interface ModelView extends HeldModel {
   readonly trainedContext: number | null;
 }
 
-/** `healed`: a model that was interrupted serves again. */
-export type ClusterEventKind = 'membership' | 'coordinator' | 'desired' | 'healed';
+/** `healed`: a model that was interrupted serves again. `offence`: a peer broke the protocol or lied. */
+export type ClusterEventKind = 'membership' | 'coordinator' | 'desired' | 'healed' | 'offence';
+  /** `usual`: as a request that needs the model. Absent = it stays until its room is needed, or is as pinned as it was. */
+  readonly life?: InstanceLife | 'usual';
 
 /** The cluster as a watcher sees it. */
 export interface WatchedStatus {

@@ -1,5 +1,6 @@
 /** The cluster as people and programs see it: `/v1/cluster`, `agent status`. Only reads. */
 import type { ClusterNode } from '../core/cluster.js';
+import { lifeOf } from '../core/instance-life.js';
 import type { Instance, NodeId, Plan, StagePlan, StageStatus } from '../core/types.js';
 import type { Network } from '../ports.js';
 import type { HeadFigures } from './head.js';
@@ -44,6 +45,7 @@ export function instanceView(instance: Instance, sources: ViewSources): Instance
     slots: plan?.slots ?? 0,
     stages: plan === null ? [] : plan.stages.map((stage) => stageView(plan, stage, sources, figures?.busyShares[stage.rank] ?? null)),
     notes: plan?.explanation ?? [],
+    life: lifeOf(instance),
     activeSequences: figures?.running ?? null,
     queuedSequences: figures?.queued ?? null,
     stepsInFlight: figures?.inFlight ?? null,

@@ -7,7 +7,7 @@ import type {
   StageStatus, Term,
 } from '../core/types.js';
 import {
-  BACKENDS, badField, CACHE_TYPES, DEVICE_KINDS, fitText, MAX_TEXT_CHARACTERS, readErrorCode, readFinite, readList, readName, readOneOf,
+  BACKENDS, badField, CACHE_TYPES, decodeBytes, DEVICE_KINDS, fitText, MAX_TEXT_CHARACTERS, readErrorCode, readFinite, readList, readName, readOneOf,
   readOptionalUnsigned, readRequired, readText, readUnsigned,
 } from './fields.js';
 import { fromHeldModelMessage, readRange, toHeldModelMessage } from './record-codec.js';
@@ -111,6 +111,15 @@ export function fromDesiredMessage(message: ringagent.control.DesiredState.$Prop
     instances: readList(desired.instances, 'desired.instances', MAX_INSTANCES, fromInstanceMessage),
     ...(removed.length === 0 ? {} : { removed }),
   };
+}
+
+/** For a disk; what comes back is checked as if a stranger had sent it. */
+export function encodeDesired(desired: DesiredState): Uint8Array {
+  return ringagent.control.DesiredState.encode(toDesiredMessage(desired)).finish();
+}
+
+export function decodeDesired(bytes: Uint8Array): DesiredState {
+  return fromDesiredMessage(decodeBytes(ringagent.control.DesiredState, bytes, 'a desired state'));
 }
 
 function toInstanceMessage(instance: Instance): ringagent.control.Instance.$Properties {

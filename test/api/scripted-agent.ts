@@ -31,6 +31,7 @@ export const INSTANCE: InstanceView = {
   slots: 4,
   stages: [],
   notes: [],
+  life: { pinned: false, keepAliveMs: null, returns: true },
   activeSequences: 0,
   queuedSequences: 0,
   stepsInFlight: 0,
@@ -125,7 +126,7 @@ export class ScriptedAgent implements AgentService {
   }
 
   eventCounts(): Readonly<Record<ClusterEventKind, number>> {
-    return { membership: 2, coordinator: 1, desired: 3, healed: 1 };
+    return { membership: 2, coordinator: 1, desired: 3, healed: 1, offence: 0 };
   }
 
   ready(): boolean {

@@ -35,7 +35,7 @@ function stage(rank: number, holder: NodeView, start: number, end: number, chang
 function instance(changes: Partial<InstanceView> = {}): InstanceView {
   return {
     instanceId: 'i1', model: 'kjv-q8_0', modelDigest: 'ab'.repeat(32), state: 'active', reason: '', planId: '3.x.1', contextTokens: 32_768,
-    slots: 4, stages: [], notes: [], activeSequences: null, queuedSequences: null, stepsInFlight: null, hops: null, ...changes,
+    slots: 4, stages: [], notes: [], life: { pinned: false, keepAliveMs: null, returns: true }, activeSequences: null, queuedSequences: null, stepsInFlight: null, hops: null, ...changes,
   };
 }
 
