@@ -26,10 +26,10 @@ const COORDINATOR_DEADLINE_MS = 15_000;
 /** How often that is looked at besides every change. */
 const COORDINATOR_LOOK_MS = 100;
 /** How often a model given at start is asked for again while no node holds it. */
+const SERVE_RETRY_MS = 2_000;
+
 /** No path, no file and no address. */
 const CATALOGUE_NAME = /^(?!.*\.gguf$)[a-z0-9][a-z0-9._-]{0,63}(:[a-z0-9._-]{1,64})?$/i;
-
-const SERVE_RETRY_MS = 2_000;
 
 /** What time may mend before the coordinator has the request; from then on it tries again by itself. */
 const SERVE_AGAIN: ReadonlySet<ErrorCode> = new Set(['unknown_model', 'not_ready', 'timeout', 'peer_unreachable', 'peer_lost', 'source_failed']);
@@ -37,10 +37,10 @@ const SERVE_AGAIN: ReadonlySet<ErrorCode> = new Set(['unknown_model', 'not_ready
 export interface ModelSettings {
   readonly contextTokens: number | null;
   readonly slots: number | null;
-  /** How long a model stays that a request loaded; null = for ever, absent = the usual time. */
-  readonly keepAliveMs?: number | null;
   /** The model that a request without a name means when none is loaded. */
   readonly defaultModel: string;
+  /** How long a model stays that a request loaded; null = for ever, absent = the usual time. */
+  readonly keepAliveMs?: number | null;
 }
 
 export interface ModelPorts {
@@ -170,12 +170,12 @@ export class Models {
     if (local === null) return this.known(reference);
     await this.ports.publish();
     return local;
+  }
+
   /** What a request names: a model that a node holds or knows of, or a name of the catalogue. Never a path or an address. */
   async resolveRequested(reference: string): Promise<HeldModel> {
     if (!CATALOGUE_NAME.test(reference) || resolveModel(reference, this.ports.aliveRecords(), this.ports.cluster.desired(), this.settings.defaultModel) !== null) return this.known(reference);
     return this.resolve(reference);
-  }
-
   }
 
   known(reference: string): HeldModel {
@@ -214,9 +214,9 @@ export class Models {
       policy: request.policy,
       nodes: request.nodes,
       contextTokens: request.contextTokens ?? this.settings.contextTokens,
-      ...(life === undefined ? {} : { life }),
       slots: request.slots ?? this.settings.slots,
       ...(request.nodeSettings === undefined ? {} : { nodeSettings: request.nodeSettings }),
+      ...(life === undefined ? {} : { life }),
     };
   }
 

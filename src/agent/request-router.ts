@@ -12,9 +12,7 @@ import { REASONING_MARK_TEXTS } from '../core/reasoning.js';
 import { afterThoughts } from '../core/grammar/after-thoughts.js';
 import { StopSequence } from '../core/stop-sequence.js';
 import { TextStream } from '../core/text-stream.js';
-import { toolGrammar } from '../core/tools/tool-grammar.js';
-import { TOOL_MARK_TEXTS } from '../core/tools/tool-use.js';
-import type { HeldModel, Instance, NodeId, Plan, SamplingSettings, TokenProbability } from '../core/types.js';
+import type { HeldModel, Instance, NodeId, Plan } from '../core/types.js';
 import type { Clock, Log, VocabularyTable } from '../ports.js';
 import type { CompletionEvent, CompletionTask, Prompt } from './service.js';
 import type { TokenizedPrompt, Vocabularies } from './vocabularies.js';
@@ -35,7 +33,7 @@ export interface RouterPorts {
   readonly clock: Clock;
   readonly log: Log;
   readonly nodeId: NodeId;
-  readonly vocabularies: Pick<Vocabularies, 'table' | 'tokenizeText' | 'tokenizeChat' | 'checkGrammar'>;
+  readonly vocabularies: Pick<Vocabularies, 'table' | 'tokenizeText' | 'tokenizeChat'>;
   send(to: NodeId, message: ControlMessage): boolean;
   /** Throws `unknown_model`. A name of the catalogue is looked up. */
   resolveModel(reference: string): Promise<HeldModel>;
@@ -124,8 +122,7 @@ export class RequestRouter {
     const prompt = await this.tokenize(model, asked, signal);
     const { tokens: promptTokens, opened } = prompt;
     if (promptTokens.length === 0) throw new RingError('bad_request', 'the prompt is empty: give at least one token');
-    const task = { ...asked, sampling: await this.samplingOf(model, asked, prompt, signal) };
-    const instance = await this.loaded(model, task, signal);
+    const instance = await this.loaded(model, signal);
     const table = await this.ports.vocabularies.table(model, signal);
     const contextTokens = instance.plan?.contextTokens ?? 0;
     if (promptTokens.length >= contextTokens) {
@@ -137,8 +134,7 @@ export class RequestRouter {
     const text = new TextStream();
     const stop = new StopSequence(task.stop);
     const drawn: number[] = [];
-    const marks = markPieces(table, task);
-    const pieceOf = (token: number): Uint8Array => marks.get(token) ?? table.pieces[token] ?? new Uint8Array();
+    const marks = task.prompt.kind === 'chat' ? markPieces(table) : new Map<number, Uint8Array>();
     let firstTokenMs = 0;
     let reusedTokens = 0;
     let reason: FinishReason | null = null;
@@ -199,14 +195,14 @@ export class RequestRouter {
 
   private async tokenize(model: HeldModel, task: Pick<CompletionTask, 'prompt'>, signal: AbortSignal): Promise<TokenizedPrompt> {
     switch (task.prompt.kind) {
-      case 'text': return { tokens: await this.ports.vocabularies.tokenizeText(model, task.prompt.text, signal), opened: null, toolStyle: 'tagged' };
+      case 'text': return { tokens: await this.ports.vocabularies.tokenizeText(model, task.prompt.text, signal), opened: null };
       case 'chat': return this.ports.vocabularies.tokenizeChat(model, task.prompt, signal);
       case 'tokens': {
         const { tokens } = task.prompt;
         const size = (await this.ports.vocabularies.table(model, signal)).pieces.length;
         const bad = tokens.find((token) => !Number.isInteger(token) || token < 0 || token >= size);
         if (bad !== undefined) throw new RingError('bad_request', `token ${bad} is outside the vocabulary of ${model.name} (${size} tokens)`);
-        return { tokens, opened: null, toolStyle: 'tagged' };
+        return { tokens, opened: null };
       }
     }
   }
