@@ -158,6 +158,8 @@ export interface PeerEvents {
   connected(nodeId: NodeId, address: string): void;
   disconnected(nodeId: NodeId, reason: string): void;
   message(from: NodeId, message: ControlMessage): void;
+  /** A peer broke the protocol, or lied; `count` is of its offences so far. */
+  offence?(nodeId: NodeId, reason: string, count: number): void;
   /** The previous stage's node opened the edge that ends at our stage `rank` of `planId`. */
   ringLink(from: NodeId, edge: RingEdge, link: FrameLink): void;
 }
@@ -188,6 +190,8 @@ export interface TensorContent {
   /** SHA-256, hex. */
   readonly digest: string;
   read(offset: number): AsyncIterable<Uint8Array>;
+  /** What was read is something else: whoever sent it answers for that, and is asked last from now on. Absent = nobody to blame. */
+  reject?(): void;
 }
 
 /** The network as the agent sees it; net/network.ts over libp2p, or a simulated one. */
@@ -207,6 +211,8 @@ export interface Network {
   fetchHeader(from: NodeId, modelDigest: string, signal: AbortSignal): Promise<WeightsHeader>;
   /** A remote tensor; verified by whoever stores it. */
   fetchTensor(from: NodeId, modelDigest: string, tensorName: string, signal: AbortSignal): Promise<TensorContent>;
+  /** A peer sent what no agent sends: counted, and its connection ends. Absent = not counted here. */
+  accuse?(nodeId: NodeId, reason: string): void;
   /** Ways to connected peers, as far as they were measured. */
   links(): readonly LinkFigures[];
   /** Weight bytes received since start, for status and tests. */

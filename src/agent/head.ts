@@ -88,13 +88,13 @@ export class Head {
     this.pump();
   }
 
-  cancel(requestId: string): void {
-    if (this.scheduler.cancel(requestId)) this.pump();
+  cancel(from: NodeId, requestId: string): void {
+    if (this.scheduler.cancel(requestId, from)) this.pump();
     this.noteRequests();
   }
 
   originLost(nodeId: NodeId): void {
-    for (const request of this.scheduler.unfinished()) if (request.origin === nodeId) this.cancel(request.requestId);
+    for (const request of this.scheduler.unfinished()) if (request.origin === nodeId) this.cancel(nodeId, request.requestId);
   }
 
   /** A step came around. */

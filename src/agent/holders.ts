@@ -20,10 +20,17 @@ export function holdersOf(modelDigest: string, records: readonly NodeRecord[], s
   return [...whole, ...partial, ...others].map((record) => record.nodeId);
 }
 
+/** Remembered lies. */
+const MAX_REJECTED = 1_024;
+
 export function createRemoteWeights(network: Network, records: () => readonly NodeRecord[]): RemoteWeights {
+  /** `<node> <model>` whose bytes were not what they were said to be: asked last. */
+  const rejected = new Set<string>();
+  const trustedFirst = (modelDigest: string): NodeId[] => holdersOf(modelDigest, records(), network.nodeId, new Set(network.peers()))
+    .toSorted((a, b) => Number(rejected.has(`${a} ${modelDigest}`)) - Number(rejected.has(`${b} ${modelDigest}`)));
   async function fromFirst<T>(modelDigest: string, what: string, signal: AbortSignal, ask: (holder: NodeId) => Promise<T>): Promise<T> {
     const failures: string[] = [];
-    for (const holder of holdersOf(modelDigest, records(), network.nodeId, new Set(network.peers()))) {
+    for (const holder of trustedFirst(modelDigest)) {
       signal.throwIfAborted();
       try {
         return await ask(holder);
@@ -40,6 +47,13 @@ export function createRemoteWeights(network: Network, records: () => readonly No
     header: (modelDigest, signal): Promise<WeightsHeader> =>
       fromFirst(modelDigest, 'the header', signal, (holder) => network.fetchHeader(holder, modelDigest, signal)),
     tensor: (modelDigest, tensorName, signal): Promise<TensorContent> =>
-      fromFirst(modelDigest, `tensor ${tensorName}`, signal, (holder) => network.fetchTensor(holder, modelDigest, tensorName, signal)),
+      fromFirst(modelDigest, `tensor ${tensorName}`, signal, async (holder) => {
+        const content = await network.fetchTensor(holder, modelDigest, tensorName, signal);
+        const reject = (): void => {
+          if (rejected.size < MAX_REJECTED) rejected.add(`${holder} ${modelDigest}`);
+          content.reject?.();
+        };
+        return { ...content, reject };
+      }),
   };
 }

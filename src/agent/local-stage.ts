@@ -57,6 +57,8 @@ export class LocalStage {
   private readonly waiting: Uint8Array[] = [];
   private sending = false;
   private stopped = false;
+  /** The last that came from the previous stage: steps come one by one, in order. */
+  private lastStep = 0;
   private readonly abort = new AbortController();
   /** Token ids that the head accepts are below this. */
   vocabularySize = 0;
@@ -219,7 +221,7 @@ export class LocalStage {
         this.residentBytes = bytes;
         this.events.statusChanged();
       },
-      stepFailed: (step, error) => this.fail(new RingError(error.code, `step ${step} failed: ${error.message}`, {}, { cause: error })),
+      stepFailed: (step, error) => this.failInbound(new RingError(error.code, `step ${step} failed: ${error.message}`, {}, { cause: error })),
       ended: (error) => {
         if (!this.stopped) this.fail(error ?? new RingError('runner_died', 'the runner ended'));
       },
@@ -277,8 +279,16 @@ export class LocalStage {
       await pipe(link.frames, decodeHeaders, (steps) => this.ofThisPlan(steps), (steps) => this.takeSteps(steps));
       if (!this.stopped && this.inbound === link) this.fail(new RingError('peer_lost', 'the link from the previous stage ended'));
     } catch (error) {
-      if (!this.stopped && this.inbound === link) this.fail(error);
+      if (!this.stopped && this.inbound === link) this.failInbound(error);
     }
+  }
+
+  /** What the previous stage's node sent is its fault. */
+  private failInbound(error: unknown): void {
+    const code = errorCodeOf(error);
+    const previous = this.plan.stages[(this.stage.rank + this.plan.stages.length - 1) % this.plan.stages.length];
+    this.fail(error);
+    if (previous !== undefined && (code === 'bad_frame' || code === 'frame_too_large')) this.ports.network.accuse?.(previous.nodeId, errorMessageOf(error));
   }
 
   private async *ofThisPlan(steps: AsyncIterable<InboundStep>): AsyncGenerator<InboundStep> {
@@ -287,6 +297,8 @@ export class LocalStage {
       if (step.header.planId !== this.plan.planId) {
         throw new RingError('wrong_plan', `a frame of plan ${step.header.planId} arrived on a link of plan ${this.plan.planId}`);
       }
+      if (step.header.step !== this.lastStep + 1) throw new RingError('bad_frame', `step ${step.header.step} came after step ${this.lastStep}: a frame was left out, repeated or misplaced`);
+      this.lastStep = step.header.step;
       yield step;
     }
   }

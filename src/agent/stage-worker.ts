@@ -95,8 +95,9 @@ export class StageWorker {
     entry.head.generate(from, message);
   }
 
-  cancel(requestId: string): void {
-    for (const entry of this.entries.values()) entry.head?.cancel(requestId);
+  /** Only who asked may take it back. */
+  cancel(from: NodeId, requestId: string): void {
+    for (const entry of this.entries.values()) entry.head?.cancel(from, requestId);
   }
 
   /** Nobody is there to take the answers of this node's requests; should it come back, it asks again. */

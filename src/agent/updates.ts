@@ -29,7 +29,7 @@ export class Updates {
   /** When an instance that was active stopped being so. */
   private readonly brokenSinceMs = new Map<string, number>();
   private readonly activeIds = new Set<string>();
-  private readonly happened: Record<ClusterEventKind, number> = { membership: 0, coordinator: 0, desired: 0, healed: 0 };
+  private readonly happened: Record<ClusterEventKind, number> = { membership: 0, coordinator: 0, desired: 0, healed: 0, offence: 0 };
   private serial = 0;
 
   constructor(private readonly clock: Clock) {}

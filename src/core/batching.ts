@@ -161,10 +161,10 @@ export class HeadScheduler {
     return { kind: 'admitted' };
   }
 
-  /** Forgets a request; its slot is closed with the next frame. False when it is not known (any more). */
-  cancel(requestId: string): boolean {
+  /** Forgets a request; its slot is closed with the next frame. False when it is not known (any more), or is somebody else's. */
+  cancel(requestId: string, origin?: NodeId): boolean {
     const sequence = this.find(requestId);
-    if (sequence === null) return false;
+    if (sequence === null || (origin !== undefined && sequence.request.origin !== origin)) return false;
     this.remove(sequence);
     return true;
   }

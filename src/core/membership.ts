@@ -78,7 +78,9 @@ export class Membership {
 
   /** The node goes on purpose; it is back with a higher incarnation only. */
   leave(nodeId: NodeId): void {
-    this.departed.set(nodeId, this.table.get(nodeId)?.incarnation ?? 0);
+    // Who never said what it is has no place to come back to.
+    const known = this.table.get(nodeId);
+    if (known !== undefined) this.departed.set(nodeId, known.incarnation);
   }
 
   hasLeft(nodeId: NodeId): boolean {

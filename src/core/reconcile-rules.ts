@@ -43,6 +43,8 @@ const MODEL_FAULTS: ReadonlySet<string> = new Set(['bad_gguf', 'bad_checkpoint',
 
 /** What a stage says whose neighbour in the ring is gone. */
 const BROKEN_EDGE = 'peer_lost';
+/** What a stage says whose previous stage sends it nonsense. */
+const BAD_FRAMES: ReadonlySet<string> = new Set(['bad_frame', 'frame_too_large']);
 
 export type ShapeAnswer =
   | { readonly kind: 'shape'; readonly shape: ModelShape }
@@ -161,7 +163,7 @@ function stageFailed(context: Context): Outcome | null {
   const cause = failed.find((stage) => code(stage) !== BROKEN_EDGE);
   if (cause !== undefined) {
     const vanished = code(cause) === 'backend_missing' ? cause.backend : undefined;
-    return countFailure(context, cause.nodeId, text(cause), MODEL_FAULTS.has(code(cause)), vanished);
+    return countFailure(context, faultyNode(plan, cause, code(cause)), text(cause), MODEL_FAULTS.has(code(cause)), vanished);
   }
   const [edge] = failed;
   if (edge === undefined) return null;
@@ -171,6 +173,12 @@ function stageFailed(context: Context): Outcome | null {
   const sinceMs = memory.absences.get(edge.rank)?.changedMs ?? view.nowMs;
   if (view.nowMs - sinceMs < EDGE_GRACE_MS) return { instance: context.instance, again: false };
   return countFailure(context, null, text(edge), false);
+}
+
+/** Who is to be done without: the stage's own node, or the one that sent it what no stage sends. */
+function faultyNode(plan: Plan, stage: StagePlan, code: string): NodeId {
+  if (!BAD_FRAMES.has(code)) return stage.nodeId;
+  return plan.stages[(stage.rank + plan.stages.length - 1) % plan.stages.length]?.nodeId ?? stage.nodeId;
 }
 
 function stageSilent(context: Context): Outcome | null {

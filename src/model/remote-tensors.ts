@@ -45,6 +45,8 @@ interface Found {
   readonly name: string;
   readonly digest: string | null;
   read(offset: number): AsyncIterable<Uint8Array>;
+  /** Absent = nobody to blame. */
+  reject?(): void;
 }
 
 /** True for tensors that more than one stage may have. The output matrix and norms are the tail's alone. */
@@ -55,6 +57,8 @@ export function isShared(tensorName: string): boolean {
 export class FetchingTensorSource implements TensorSource {
   /** What the last digest was asked for: its content is read next. */
   private current: Found | null = null;
+  /** Who sent all bytes of what was read last; of several nobody is to blame. */
+  private sender: Found | 'several' | null = null;
   /** In the order in which they will be asked for. */
   private expected: readonly string[] = [];
   /** No peer had these a moment ago. */
@@ -86,12 +90,23 @@ export class FetchingTensorSource implements TensorSource {
     return this.current.digest;
   }
 
+  rejected(name: string): boolean {
+    const { sender } = this;
+    this.current = null;
+    this.sender = null;
+    if (sender === 'several') return true;
+    if (sender?.name !== name || sender.reject === undefined) return false;
+    sender.reject();
+    return true;
+  }
+
   async *read(name: string, offset: number): AsyncGenerator<Uint8Array> {
     const size = this.header.byName.get(name)?.sizeBytes ?? 0;
     let content: Found | null = this.current?.name === name ? this.current : this.localContent(name);
     let digest: string | null = content?.digest ?? null;
     let done = offset;
     let fruitless = 0;
+    this.sender = null;
     while (done < size) {
       const before = done;
       let failure: unknown = null;
@@ -100,6 +115,7 @@ export class FetchingTensorSource implements TensorSource {
         content ??= await this.find(name, fruitless > 0);
         if (content.digest !== null && digest !== null && content.digest !== digest) throw new RingError('digest_mismatch', `two nodes disagree about tensor ${name}`, { tensor: name });
         digest ??= content.digest;
+        this.sender = this.sender === null && done === 0 ? content : this.sender === content ? content : 'several';
         for await (const chunk of content.read(done)) {
           done += chunk.length;
           yield chunk;
@@ -166,7 +182,7 @@ export class FetchingTensorSource implements TensorSource {
     if (expected === undefined || content.sizeBytes !== expected.sizeBytes) {
       throw new RingError('digest_mismatch', `a node offers tensor ${name} with ${content.sizeBytes} bytes, the model says ${expected?.sizeBytes ?? 'that there is none'}`, { tensor: name });
     }
-    return { name, digest: content.digest, read: (offset) => content.read(offset) };
+    return { name, digest: content.digest, read: (offset) => content.read(offset), ...(content.reject === undefined ? {} : { reject: () => content.reject?.() }) };
   }
 }
 

@@ -22,6 +22,8 @@ import { StageJournal } from './stage-journal.js';
 /** Unfinished tensors are synced and noted every so many bytes, and on a slow line after so long: what a crash can lose. */
 const CHECKPOINT_BYTES = 64 * 1024 * 1024;
 const CHECKPOINT_MS = 1_000;
+/** A tensor that arrives damaged is fetched again, so often in all. */
+const MAX_DAMAGED_ATTEMPTS = 3;
 
 /** Where tensors come from: this node's disk (tensor-source.ts) or a peer. */
 export interface TensorSource {
@@ -31,6 +33,8 @@ export interface TensorSource {
   digest(tensorName: string): Promise<string | null>;
   /** Tensors of a lower number are written first. Absent = in the order of the file. */
   order?(tensorName: string): number;
+  /** What was read of this tensor is not what its digest says. True = another source may do better. */
+  rejected?(tensorName: string): boolean;
   /** What will be asked for, in this order, before any of it is. */
   expect?(tensorNames: readonly string[]): void;
   /** Nothing more will be asked for. */
@@ -197,7 +201,22 @@ class StageWriter {
     return open(path, 'r+');
   }
 
+  /** Again from another source while there is one, when what came is damaged. */
   private async writeItem(item: Item, journal: StageJournal): Promise<void> {
+    for (let attempt = 1; ; attempt += 1) {
+      const before = this.doneBytes;
+      try {
+        await this.writeOnce(item, journal);
+        return;
+      } catch (error) {
+        const damaged = error instanceof RingError && error.code === 'digest_mismatch';
+        if (!damaged || this.source.rejected?.(item.sourceTensor) !== true || attempt >= MAX_DAMAGED_ATTEMPTS) throw error;
+        this.advance(before - this.doneBytes);
+      }
+    }
+  }
+
+  private async writeOnce(item: Item, journal: StageJournal): Promise<void> {
     this.throwIfCancelled();
     const expected = await this.source.digest(item.sourceTensor);
     const finished = journal.digestOf(item.key);

@@ -13,6 +13,7 @@ import type { ControlMessage } from '../core/messages.js';
 import type { Clock } from '../ports.js';
 import { decodeControl, encodeControl, encodeSignal } from '../wire/control-codec.js';
 import { FramedStream } from './framed-stream.js';
+import { MAX_FULL_WINDOWS, MessagePace, WINDOW_MS } from './message-pace.js';
 import type { Stream } from '@libp2p/interface';
 
 export const CONTROL_PROTOCOL = '/ring-agent/control/1';
@@ -42,6 +43,7 @@ export class ControlChannel {
   private readonly framed: FramedStream;
   private queuedMessages = 0;
   private isClosed = false;
+  private readonly pace = new MessagePace();
   private lastHeardAt: number;
   /** Of the ping that is not answered yet. */
   private pingedAt: number | null = null;
@@ -104,6 +106,7 @@ export class ControlChannel {
   private async read(): Promise<void> {
     for await (const frame of this.framed.frames()) {
       this.lastHeardAt = this.clock.now();
+      await this.keepPace(frame.byteLength);
       const message = decodeControl(frame);
       if (this.isClosed) return;
       if (message.kind === 'ping') this.sendBytes(encodeSignal({ kind: 'pong' }));
@@ -111,6 +114,27 @@ export class ControlChannel {
       else this.events.message(message);
     }
     this.end(new RingError('peer_lost', 'the other side closed the control channel'));
+  }
+
+  /** What is not read meanwhile holds up the peer. Throws `bad_frame` when it floods us. */
+  private async keepPace(bytes: number): Promise<void> {
+    const verdict = this.pace.count(bytes, this.clock.now());
+    switch (verdict.kind) {
+      case 'go_on':
+        return;
+      case 'yield':
+        return this.pause(0);
+      case 'wait':
+        await this.pause(verdict.waitMs);
+        this.lastHeardAt = this.clock.now();
+        return;
+      case 'flood':
+        throw new RingError('bad_frame', `the peer floods us with messages, for ${MAX_FULL_WINDOWS * WINDOW_MS} ms without a break`);
+    }
+  }
+
+  private pause(delayMs: number): Promise<void> {
+    return new Promise((resolve) => void this.clock.after(delayMs, resolve));
   }
 
   private watch(): void {

@@ -103,6 +103,7 @@ class Libp2pNetwork implements Network {
         this.dialer.disconnected(nodeId);
       },
       message: (from, message) => this.events.message(from, message),
+      offence: (nodeId, reason, count) => this.events.offence?.(nodeId, reason, count),
       dial: (address) => this.connect(multiaddr(address), AbortSignal.timeout(BULK_DIAL_TIMEOUT_MS)),
     });
     this.dialer = new Dialer({
@@ -171,11 +172,16 @@ class Libp2pNetwork implements Network {
       const connection = await this.sessions.bulkConnection(from);
       return this.named(from, describeTensor(connection, tensor, signal, this.context(connection)));
     });
-    return { ...described, read: (offset) => this.readTensor(from, { ...tensor, ...described, offset }, signal) };
+    const reject = (): void => this.sessions.accuse(from, `the bytes that it sent of tensor ${tensorName} are not those that it announced`, false);
+    return { ...described, reject, read: (offset) => this.readTensor(from, { ...tensor, ...described, offset }, signal) };
   }
 
   introduce(nodeId: NodeId, addresses: readonly string[]): void {
     if (nodeId !== this.nodeId && !this.peers().includes(nodeId)) this.dialer.heard(nodeId, addresses);
+  }
+
+  accuse(nodeId: NodeId, reason: string): void {
+    this.sessions.accuse(nodeId, reason, true);
   }
 
   links(): readonly LinkFigures[] {

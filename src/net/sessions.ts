@@ -55,6 +55,8 @@ export interface SessionsOptions {
   readonly connected: (nodeId: NodeId, address: string, hello: Hello) => void;
   readonly disconnected: (nodeId: NodeId, reason: string) => void;
   readonly message: (from: NodeId, message: ControlMessage) => void;
+  /** A peer broke the protocol; `count` is of its offences so far. */
+  readonly offence: (nodeId: NodeId, reason: string, count: number) => void;
   /** Dials one address of a peer, whether or not there is a connection to it. */
   readonly dial: (address: string) => Promise<Connection>;
 }
@@ -187,11 +189,29 @@ export class Sessions {
     if (error instanceof RingError && (error.code === 'bad_frame' || error.code === 'frame_too_large')) {
       const count = this.countOffence(nodeId);
       this.options.log.warn('a peer broke the protocol and is dropped', { nodeId, offences: count, error: reason });
+      this.options.offence(nodeId, reason, count);
       if (count >= MAX_OFFENCES) this.refuseOffender(nodeId, addressOf(connection), reason);
     }
     const session = this.sessions.get(nodeId);
     if (session?.connection.id === connection.id) this.end(session, reason);
     else this.hangUp(connection, reason);
+  }
+
+  /**
+   * Something else is wrong with what a connected peer sent, or claims: counted as an offence. `atOnce` ends its connection
+   * now; otherwise the last of many does.
+   */
+  accuse(nodeId: NodeId, reason: string, atOnce: boolean): void {
+    const session = this.sessions.get(nodeId);
+    if (session === undefined) return;
+    const error = new RingError('bad_frame', reason);
+    if (atOnce || (this.offenders.get(nodeId)?.count ?? 0) >= MAX_OFFENCES - 1) {
+      this.offended(nodeId, session.connection, error);
+      return;
+    }
+    const count = this.countOffence(nodeId);
+    this.options.log.warn('a peer is not what it says', { nodeId, offences: count, error: reason });
+    this.options.offence(nodeId, reason, count);
   }
 
   stop(): void {

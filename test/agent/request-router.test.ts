@@ -109,13 +109,13 @@ class Bench {
   /** The tail's word for the newest attempt. */
   async token(index: number, options: { readonly requestId?: string } = {}): Promise<void> {
     const newest = this.generates().at(-1);
-    this.router.receive({ kind: 'token', requestId: options.requestId ?? newest?.requestId ?? '', planId: newest?.planId ?? '', index, token: 10 + index, endOfGeneration: false });
+    this.router.receive(`${newest?.planId ?? ''}-tail`, { kind: 'token', requestId: options.requestId ?? newest?.requestId ?? '', planId: newest?.planId ?? '', index, token: 10 + index, endOfGeneration: false });
     await settle();
   }
 
   async refuse(code: 'not_ready' | 'wrong_plan' | 'queue_full'): Promise<void> {
     const newest = this.generates().at(-1);
-    this.router.receive({ kind: 'refused', requestId: newest?.requestId ?? '', planId: newest?.planId ?? '', code, message: `refused: ${code}` });
+    this.router.receive(`${newest?.planId ?? ''}-head`, { kind: 'refused', requestId: newest?.requestId ?? '', planId: newest?.planId ?? '', code, message: `refused: ${code}` });
     await settle();
   }
 }
