@@ -59,6 +59,8 @@ export class LocalStage {
   private stopped = false;
   /** The last that came from the previous stage: steps come one by one, in order. */
   private lastStep = 0;
+  /** Something came from the previous stage. */
+  private tookSteps = false;
   private readonly abort = new AbortController();
   /** Token ids that the head accepts are below this. */
   vocabularySize = 0;
@@ -113,11 +115,19 @@ export class LocalStage {
     }
   }
 
-  /** The edge that enters this stage. A second one replaces a dead first one. */
+  /**
+   * The edge that enters this stage. A second one replaces a first one that nothing came over; after that its sender began
+   * anew, and what this stage remembers of its sequences is not what the sender believes.
+   */
   acceptLink(from: NodeId, link: FrameLink): void {
     const expected = this.plan.stages[(this.stage.rank + this.plan.stages.length - 1) % this.plan.stages.length];
     if (expected === undefined || expected.nodeId !== from || this.stopped) {
       link.close(new RingError('wrong_plan', `node ${from} is not the previous stage of plan ${this.plan.planId}`));
+      return;
+    }
+    if (this.tookSteps) this.fail(new RingError('peer_lost', `the previous stage, on node ${from}, began anew`));
+    if (this.state === 'failed') {
+      link.close(new RingError('not_ready', `stage ${this.stage.rank} of plan ${this.plan.planId} has failed`));
       return;
     }
     this.inbound?.close();
@@ -305,6 +315,7 @@ export class LocalStage {
 
   private async takeSteps(steps: AsyncIterable<InboundStep>): Promise<void> {
     for await (const { header, body } of steps) {
+      this.tookSteps = true;
       if (this.isHead) {
         this.events.stepReturned(header);
         continue;

@@ -215,7 +215,10 @@ export class ClusterNode {
       case 'load':
       case 'unload': {
         if (election.role() !== 'coordinator') return;
+        const before = this.state;
         const answer = this.carryOut(message);
+        // First what came of it: whoever asks again for what failed must not take the old failure for the answer.
+        if (this.state !== before) this.words.claim([from]);
         this.outputs.push({ kind: 'send', to: from, message: { kind: 'reply', ...answer } });
         return;
       }
