@@ -164,7 +164,6 @@ export class Agent implements AgentService {
       this.router.peerLost(nodeId);
     },
     message: (from, message) => this.receive(from, message),
-    offence: (nodeId, reason, count) => this.updates.push('offence', `${nodeId} broke the rules, ${count} times so far: ${reason}`),
     ringLink: (from: NodeId, edge: RingEdge, link: FrameLink) => this.worker.acceptLink(from, edge, link),
   };
 
@@ -283,10 +282,10 @@ export class Agent implements AgentService {
   private receive(from: NodeId, message: ControlMessage): void {
     switch (message.kind) {
       case 'generate': return this.worker.generate(from, message);
-      case 'cancel': return this.worker.cancel(from, message.requestId);
+      case 'cancel': return this.worker.cancel(message.requestId);
       case 'token':
       case 'finished':
-      case 'refused': return this.router.receive(from, message);
+      case 'refused': return this.router.receive(message);
       case 'introduction':
         for (const { nodeId, addresses } of message.peers) this.network.introduce(nodeId, addresses);
         return;

@@ -109,7 +109,7 @@ export class Models {
     const model = await this.resolve(request.model);
     // Who loads a model asks it something next: its vocabulary is fetched meanwhile. A failure shows when it is needed.
     this.ports.vocabularies.table(model, this.ports.life).catch((error: unknown) => this.ports.log.debug('no vocabulary yet', { error: errorMessageOf(error) }));
-    const ask = (): Promise<string> => this.call((callId) => ({ kind: 'load', callId, request: this.instanceRequest({ ...request, model: model.digest }) }), signal);
+    const ask = (): Promise<string> => this.call((callId) => ({ kind: 'load', callId, request: this.instanceRequest({ ...request, model: model.digest }, this.lifeFor(request, model)) }), signal);
     let instanceId = await ask();
     let seen = false;
     for (;;) {

@@ -9,7 +9,6 @@ import { RingError } from '../core/errors.js';
 import { lifeOf } from '../core/instance-life.js';
 import type { ControlMessage, FinishReason, TokenMessage } from '../core/messages.js';
 import { REASONING_MARK_TEXTS } from '../core/reasoning.js';
-import { afterThoughts } from '../core/grammar/after-thoughts.js';
 import { StopSequence } from '../core/stop-sequence.js';
 import { TextStream } from '../core/text-stream.js';
 import type { HeldModel, Instance, NodeId, Plan } from '../core/types.js';
@@ -75,10 +74,9 @@ export class RequestRouter {
   }
 
   /** Messages of tails and heads about our requests. */
-  receive(from: NodeId, message: Extract<ControlMessage, { kind: 'token' | 'finished' | 'refused' }>): void {
+  receive(message: Extract<ControlMessage, { kind: 'token' | 'finished' | 'refused' }>): void {
     const pending = this.pending.get(message.requestId);
-    // Of an attempt only its own head and tail may speak.
-    if (pending === undefined || !pending.ends.includes(from)) return;
+    if (pending === undefined) return;
     switch (message.kind) {
       case 'token':
         pending.arrivals.push(message);
@@ -116,13 +114,12 @@ export class RequestRouter {
     }
   }
 
-  private async *answer(asked: CompletionTask, signal: AbortSignal): AsyncGenerator<CompletionEvent> {
+  private async *answer(task: CompletionTask, signal: AbortSignal): AsyncGenerator<CompletionEvent> {
     const startedMs = this.ports.clock.now();
-    const model = await this.ports.resolveModel(asked.model);
-    const prompt = await this.tokenize(model, asked, signal);
-    const { tokens: promptTokens, opened } = prompt;
+    const model = await this.ports.resolveModel(task.model);
+    const { tokens: promptTokens, opened } = await this.tokenize(model, task, signal);
     if (promptTokens.length === 0) throw new RingError('bad_request', 'the prompt is empty: give at least one token');
-    const instance = await this.loaded(model, signal);
+    const instance = await this.loaded(model, task, signal);
     const table = await this.ports.vocabularies.table(model, signal);
     const contextTokens = instance.plan?.contextTokens ?? 0;
     if (promptTokens.length >= contextTokens) {
@@ -390,13 +387,9 @@ export class RequestRouter {
   }
 }
 
-/** Control tokens that are text in this answer: marks of thoughts and of tool calls, and what its grammar names. */
-function markPieces({ controlTexts }: VocabularyTable, { prompt, sampling }: CompletionTask): ReadonlyMap<number, Uint8Array> {
+/** Control tokens that say where thoughts begin and end, as text. */
+function markPieces({ controlTexts }: VocabularyTable): ReadonlyMap<number, Uint8Array> {
   const marks = new Map<number, Uint8Array>();
-  const hasTools = prompt.kind === 'chat' && (prompt.tools ?? []).length > 0;
-  for (const [token, text] of controlTexts) {
-    const isMark = (prompt.kind === 'chat' && REASONING_MARK_TEXTS.has(text)) || (hasTools && TOOL_MARK_TEXTS.has(text));
-    if (isMark || sampling.grammar?.text.includes(text) === true) marks.set(token, Buffer.from(text));
-  }
+  for (const [token, text] of controlTexts) if (REASONING_MARK_TEXTS.has(text)) marks.set(token, Buffer.from(text));
   return marks;
 }
