@@ -313,6 +313,8 @@ export interface ChatPrompt {
   readonly messages: readonly { readonly role: string; readonly content: unknown }[];
   /** Further variables of the template, such as `enable_thinking`. */
   readonly variables?: Readonly<Record<string, unknown>>;
+  /** As OpenAI describes functions. */
+  readonly tools?: readonly object[];
 }
 
 /** What this node keeps of a model, for people. */

@@ -6,14 +6,16 @@
  * each, in order, by their index in the answer.
  */
 import { RingError } from '../core/errors.js';
-import { lifeOf } from '../core/instance-life.js';
 import type { ControlMessage, FinishReason, TokenMessage } from '../core/messages.js';
 import { REASONING_MARK_TEXTS } from '../core/reasoning.js';
+import { afterThoughts } from '../core/grammar/after-thoughts.js';
 import { StopSequence } from '../core/stop-sequence.js';
 import { TextStream } from '../core/text-stream.js';
-import type { HeldModel, Instance, NodeId, Plan } from '../core/types.js';
+import { toolGrammar } from '../core/tools/tool-grammar.js';
+import { TOOL_MARK_TEXTS } from '../core/tools/tool-use.js';
+import type { HeldModel, Instance, NodeId, Plan, SamplingSettings, TokenProbability } from '../core/types.js';
 import type { Clock, Log, VocabularyTable } from '../ports.js';
-import type { CompletionEvent, CompletionTask, Prompt } from './service.js';
+import type { CompletionEvent, CompletionTask, Prompt, TextProbability } from './service.js';
 import type { TokenizedPrompt, Vocabularies } from './vocabularies.js';
 import { orAborted } from './vocabularies.js';
 
@@ -32,12 +34,12 @@ export interface RouterPorts {
   readonly clock: Clock;
   readonly log: Log;
   readonly nodeId: NodeId;
-  readonly vocabularies: Pick<Vocabularies, 'table' | 'tokenizeText' | 'tokenizeChat'>;
+  readonly vocabularies: Pick<Vocabularies, 'table' | 'tokenizeText' | 'tokenizeChat' | 'checkGrammar'>;
   send(to: NodeId, message: ControlMessage): boolean;
-  /** Throws `unknown_model`. A name of the catalogue is looked up. */
+  /** Throws `unknown_model`. */
   resolveModel(reference: string): Promise<HeldModel>;
   /** The instance that serves the model, loaded if need be. */
-  ensureInstance(model: HeldModel, signal: AbortSignal, keepAliveMs?: number | null): Promise<Instance>;
+  ensureInstance(model: HeldModel, signal: AbortSignal): Promise<Instance>;
   instance(instanceId: string): Instance | null;
   /** An instance that serves the model, if there is one: after a split healed it may have another id. */
   instanceOf(modelDigest: string): Instance | null;
@@ -114,12 +116,14 @@ export class RequestRouter {
     }
   }
 
-  private async *answer(task: CompletionTask, signal: AbortSignal): AsyncGenerator<CompletionEvent> {
+  private async *answer(asked: CompletionTask, signal: AbortSignal): AsyncGenerator<CompletionEvent> {
     const startedMs = this.ports.clock.now();
-    const model = await this.ports.resolveModel(task.model);
-    const { tokens: promptTokens, opened } = await this.tokenize(model, task, signal);
+    const model = await this.ports.resolveModel(asked.model);
+    const prompt = await this.tokenize(model, asked, signal);
+    const { tokens: promptTokens, opened } = prompt;
     if (promptTokens.length === 0) throw new RingError('bad_request', 'the prompt is empty: give at least one token');
-    const instance = await this.loaded(model, task, signal);
+    const task = { ...asked, sampling: await this.samplingOf(model, asked, prompt, signal) };
+    const instance = await this.loaded(model, signal);
     const table = await this.ports.vocabularies.table(model, signal);
     const contextTokens = instance.plan?.contextTokens ?? 0;
     if (promptTokens.length >= contextTokens) {
@@ -131,7 +135,8 @@ export class RequestRouter {
     const text = new TextStream();
     const stop = new StopSequence(task.stop);
     const drawn: number[] = [];
-    const marks = task.prompt.kind === 'chat' ? markPieces(table) : new Map<number, Uint8Array>();
+    const marks = markPieces(table, task);
+    const pieceOf = (token: number): Uint8Array => marks.get(token) ?? table.pieces[token] ?? new Uint8Array();
     let firstTokenMs = 0;
     let reusedTokens = 0;
     let reason: FinishReason | null = null;
@@ -144,9 +149,10 @@ export class RequestRouter {
         break;
       }
       reusedTokens = arrival.reusedTokens ?? reusedTokens;
-      const piece = arrival.endOfGeneration && !task.sampling.ignoreEos ? new Uint8Array() : marks.get(arrival.token) ?? table.pieces[arrival.token] ?? new Uint8Array();
-      const matched = stop.push(text.push(piece));
-      yield { kind: 'text', text: matched.text, tokens: [arrival.token] };
+      const isEnd = arrival.endOfGeneration && !task.sampling.ignoreEos;
+      const matched = stop.push(text.push(isEnd ? new Uint8Array() : pieceOf(arrival.token)));
+      const probabilities = arrival.probability === undefined || isEnd ? {} : { probabilities: [textProbability(arrival.token, arrival.probability, table, pieceOf)] };
+      yield { kind: 'text', text: matched.text, tokens: [arrival.token], ...probabilities };
       if (matched.stopped) {
         stopped = true;
         reason = 'stop';
@@ -180,26 +186,37 @@ export class RequestRouter {
   }
 
   /** The instance that answers; one that is still to be loaded has its time too. */
-  private async loaded(model: HeldModel, { keepAliveMs }: Pick<CompletionTask, 'keepAliveMs'>, signal: AbortSignal): Promise<Instance> {
+  private async loaded(model: HeldModel, signal: AbortSignal): Promise<Instance> {
     const late = new AbortController();
     const cancel = this.ports.clock.after(LOAD_DEADLINE_MS, () => late.abort(new RingError('timeout', `${model.name} was not loaded within ${LOAD_DEADLINE_MS / 60_000} minutes`)));
     try {
-      return await this.ports.ensureInstance(model, AbortSignal.any([signal, late.signal]), keepAliveMs);
+      return await this.ports.ensureInstance(model, AbortSignal.any([signal, late.signal]));
     } finally {
       cancel();
     }
   }
 
+  /** With the grammar that the answer must follow. Throws `bad_request` for one that cannot be followed. */
+  private async samplingOf(model: HeldModel, task: CompletionTask, { opened, toolStyle }: TokenizedPrompt, signal: AbortSignal): Promise<SamplingSettings> {
+    const { sampling, prompt, toolCalling } = task;
+    const tools = prompt.kind === 'chat' ? prompt.tools ?? [] : [];
+    const wanted = sampling.grammar ?? (toolCalling === undefined || tools.length === 0 ? null : toolGrammar(tools, toolCalling, toolStyle));
+    if (wanted === null) return sampling;
+    const grammar = opened === null ? wanted : afterThoughts(wanted, opened.close);
+    await this.ports.vocabularies.checkGrammar(model, grammar.text, signal);
+    return { ...sampling, grammar };
+  }
+
   private async tokenize(model: HeldModel, task: Pick<CompletionTask, 'prompt'>, signal: AbortSignal): Promise<TokenizedPrompt> {
     switch (task.prompt.kind) {
-      case 'text': return { tokens: await this.ports.vocabularies.tokenizeText(model, task.prompt.text, signal), opened: null };
+      case 'text': return { tokens: await this.ports.vocabularies.tokenizeText(model, task.prompt.text, signal), opened: null, toolStyle: 'tagged' };
       case 'chat': return this.ports.vocabularies.tokenizeChat(model, task.prompt, signal);
       case 'tokens': {
         const { tokens } = task.prompt;
         const size = (await this.ports.vocabularies.table(model, signal)).pieces.length;
         const bad = tokens.find((token) => !Number.isInteger(token) || token < 0 || token >= size);
         if (bad !== undefined) throw new RingError('bad_request', `token ${bad} is outside the vocabulary of ${model.name} (${size} tokens)`);
-        return { tokens, opened: null };
+        return { tokens, opened: null, toolStyle: 'tagged' };
       }
     }
   }
@@ -241,7 +258,7 @@ export class RequestRouter {
       for (;;) {
         if (plan === null) {
           const sinceMs = this.ports.clock.now();
-          plan = await this.activePlan(instance, pending, { deadlineMs: sinceMs + REPLAN_DEADLINE_MS - withoutRingMs, patient: attempt > 0, begun: drawn.length > 0 || lifeOf(instance).keepAliveMs === null }, signal);
+          plan = await this.activePlan(instance, pending, { deadlineMs: sinceMs + REPLAN_DEADLINE_MS - withoutRingMs, patient: attempt > 0 }, signal);
           withoutRingMs += this.ports.clock.now() - sinceMs;
           end = null;
           // An id for each attempt: what an earlier one still sends goes nowhere.
@@ -331,17 +348,10 @@ export class RequestRouter {
    * The plan that serves the model, as soon as one is active. Patient: an answer under way also waits for the return of
    * what its model cannot be served without.
    */
-  private async activePlan(
-    wanted: Instance, pending: Pending, wait: { readonly deadlineMs: number; readonly patient: boolean; readonly begun: boolean }, signal: AbortSignal,
-  ): Promise<Plan> {
+  private async activePlan(wanted: Instance, pending: Pending, wait: { readonly deadlineMs: number; readonly patient: boolean }, signal: AbortSignal): Promise<Plan> {
     for (;;) {
       const instance = this.ports.instance(wanted.instanceId) ?? this.ports.instanceOf(wanted.plan?.model.digest ?? '');
-      if (instance === null) {
-        if (wait.begun || wanted.plan === null) throw new RingError('not_ready', 'the model was unloaded while the request ran');
-        // It was idle for too long, or made room for another one, just when this request came.
-        wanted = await this.loaded(wanted.plan.model, {}, signal);
-        continue;
-      }
+      if (instance === null) throw new RingError('not_ready', 'the model was unloaded while the request ran');
       const leftMs = wait.deadlineMs - this.ports.clock.now();
       if (instance.state === 'active' && instance.plan !== null && leftMs > 0) return instance.plan;
       if (instance.state === 'failed' && !wait.patient) throw new RingError('no_placement', `the model cannot be served: ${instance.reason}`);
@@ -387,9 +397,21 @@ export class RequestRouter {
   }
 }
 
-/** Control tokens that say where thoughts begin and end, as text. */
-function markPieces({ controlTexts }: VocabularyTable): ReadonlyMap<number, Uint8Array> {
+/** Control tokens that are text in this answer: marks of thoughts and of tool calls, and what its grammar names. */
+function markPieces({ controlTexts }: VocabularyTable, { prompt, sampling }: CompletionTask): ReadonlyMap<number, Uint8Array> {
   const marks = new Map<number, Uint8Array>();
-  for (const [token, text] of controlTexts) if (REASONING_MARK_TEXTS.has(text)) marks.set(token, Buffer.from(text));
+  const hasTools = prompt.kind === 'chat' && (prompt.tools ?? []).length > 0;
+  for (const [token, text] of controlTexts) {
+    const isMark = (prompt.kind === 'chat' && REASONING_MARK_TEXTS.has(text)) || (hasTools && TOOL_MARK_TEXTS.has(text));
+    if (isMark || sampling.grammar?.text.includes(text) === true) marks.set(token, Buffer.from(text));
+  }
   return marks;
+}
+
+function textProbability(token: number, { logprob, alternatives }: TokenProbability, { controlTexts }: VocabularyTable, pieceOf: (token: number) => Uint8Array): TextProbability {
+  const shown = (one: number): Uint8Array => {
+    const piece = pieceOf(one);
+    return piece.byteLength > 0 ? piece : Buffer.from(controlTexts.get(one) ?? '');
+  };
+  return { bytes: pieceOf(token), logprob, alternatives: alternatives.map((one) => ({ bytes: shown(one.token), logprob: one.logprob })) };
 }

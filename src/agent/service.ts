@@ -4,6 +4,7 @@
  */
 import type { FinishReason } from '../core/messages.js';
 import type { ReasoningMarks } from '../core/reasoning.js';
+import type { ToolCalling, ToolDefinition } from '../core/tools/tool-use.js';
 import type {
   Backend, Capabilities, HeldModel, InstanceLife, InstanceState, LayerRange, NodeId, Plan, PlacementPolicy, PlanNote, RequestedNode, SamplingSettings,
   Spill, StageState, Term,
@@ -22,23 +23,32 @@ export type Prompt =
   | { readonly kind: 'text'; readonly text: string }
   | { readonly kind: 'tokens'; readonly tokens: readonly number[] }
   /** `variables`: further ones for the model's template, such as `enable_thinking`. */
-  | { readonly kind: 'chat'; readonly messages: readonly ChatMessage[]; readonly variables?: Readonly<Record<string, unknown>> };
+  | { readonly kind: 'chat'; readonly messages: readonly ChatMessage[]; readonly variables?: Readonly<Record<string, unknown>>; readonly tools?: readonly ToolDefinition[] };
+
+/** How likely a piece of the answer was; `bytes` need not be whole characters. */
+export interface TextProbability {
+  readonly bytes: Uint8Array;
+  readonly logprob: number;
+  readonly alternatives: readonly { readonly bytes: Uint8Array; readonly logprob: number }[];
+}
 
 export interface CompletionTask {
   /** A model's name, digest prefix or path; empty = the only or default model. */
   readonly model: string;
   readonly prompt: Prompt;
   readonly sampling: SamplingSettings;
-  /** How long the model is to stay after the answer, in ms; null = for ever. Absent = as it is, or the agent's own. */
-  readonly keepAliveMs?: number | null;
   /** Null = as far as the context goes. */
   readonly maxTokens: number | null;
   /** The answer ends before the first of these. */
   readonly stop: readonly string[];
+  /** Of the prompt's tools; absent = the model is told of them and nothing else happens. */
+  readonly toolCalling?: ToolCalling;
   /** Tells this node's clients apart: they take turns. Absent = the node itself. */
   readonly client?: string;
 }
 
+  /** How long the model is to stay after the answer, in ms; null = for ever. Absent = as it is, or the agent's own. */
+  readonly keepAliveMs?: number | null;
 export interface CompletionTimings {
   /** From acceptance to the first token, in ms. */
   readonly firstTokenMs: number;
@@ -51,7 +61,7 @@ export type CompletionEvent =
   /** `opened`: the model's template has opened these marks, so the answer begins with thoughts. */
   | { readonly kind: 'started'; readonly model: string; readonly promptTokens: number; readonly opened?: ReasoningMarks }
   /** `text` may be empty while bytes of a character or of a possible stop sequence are held back. */
-  | { readonly kind: 'text'; readonly text: string; readonly tokens: readonly number[] }
+  | { readonly kind: 'text'; readonly text: string; readonly tokens: readonly number[]; readonly probabilities?: readonly TextProbability[] }
   | {
       readonly kind: 'finished';
       readonly reason: FinishReason;
@@ -91,7 +101,6 @@ export interface InstanceView {
   readonly slots: number;
   readonly stages: readonly StageView[];
   readonly notes: readonly PlanNote[];
-  readonly life: InstanceLife;
   /** Known on the head's node only; null elsewhere. */
   readonly activeSequences: number | null;
   readonly queuedSequences: number | null;
@@ -102,6 +111,7 @@ export interface InstanceView {
   readonly hops: { readonly overheadMicros: number; readonly computeMicros: number; readonly samples: number } | null;
 }
 
+  readonly life: InstanceLife;
 export interface NodeView {
   readonly nodeId: NodeId;
   readonly self: boolean;
@@ -132,8 +142,6 @@ export interface PlanRequest {
   readonly slots: number | null;
   /** From a cluster file, in ring order. Absent = every node that is there, as it is. */
   readonly nodeSettings?: readonly RequestedNode[];
-  /** `usual`: as a request that needs the model. Absent = it stays until its room is needed, or is as pinned as it was. */
-  readonly life?: InstanceLife | 'usual';
 }
 
 export interface ModelView extends HeldModel {
@@ -142,8 +150,10 @@ export interface ModelView extends HeldModel {
   readonly trainedContext: number | null;
 }
 
-/** `healed`: a model that was interrupted serves again. */
-export type ClusterEventKind = 'membership' | 'coordinator' | 'desired' | 'healed';
+/** `healed`: a model that was interrupted serves again. `offence`: a peer broke the protocol or lied. */
+export type ClusterEventKind = 'membership' | 'coordinator' | 'desired' | 'healed' | 'offence';
+  /** `usual`: as a request that needs the model. Absent = it stays until its room is needed, or is as pinned as it was. */
+  readonly life?: InstanceLife | 'usual';
 
 /** The cluster as a watcher sees it. */
 export interface WatchedStatus {

@@ -7,6 +7,8 @@
 import { RingError } from '../core/errors.js';
 import { marksOpenedBy } from '../core/reasoning.js';
 import type { ReasoningMarks } from '../core/reasoning.js';
+import { toolStyleOf } from '../core/tools/tool-use.js';
+import type { ToolDefinition, ToolStyle } from '../core/tools/tool-use.js';
 import type { HeldModel } from '../core/types.js';
 import type { ChatPrompt, Clock, Log, ModelLibrary, RemoteWeights, Runner, RunnerLauncher, VocabularyTable } from '../ports.js';
 
@@ -15,11 +17,21 @@ const KEEP_UNUSED_MS = 10 * 60_000;
 export interface TokenizedPrompt {
   readonly tokens: readonly number[];
   readonly opened: ReasoningMarks | null;
+  /** How the model writes calls, where it was told of tools. */
+  readonly toolStyle: ToolStyle;
 }
+
+export interface ToolPrompt extends Omit<ChatPrompt, 'tools'> {
+  readonly tools?: readonly ToolDefinition[];
+}
+
+/** Grammars that were found good lately. */
+const MAX_KNOWN_GRAMMARS = 64;
 
 interface Entry {
   readonly runner: Runner;
   readonly table: VocabularyTable;
+  readonly goodGrammars: Set<string>;
   cancelEnd: () => void;
 }
 
@@ -48,12 +60,24 @@ export class Vocabularies {
    * The chat through the model's template, as tokens, and the marks of thoughts that it leaves open. A template that
    * writes its own BOS does not get a second one.
    */
-  async tokenizeChat(model: HeldModel, chat: ChatPrompt, signal: AbortSignal): Promise<TokenizedPrompt> {
+  async tokenizeChat(model: HeldModel, chat: ToolPrompt, signal: AbortSignal): Promise<TokenizedPrompt> {
     const entry = await this.entry(model, signal);
-    const text = await this.library.renderChat(model, this.remote, chat, signal);
+    const { tools = [], ...others } = chat;
+    const described = tools.map(({ name, description, parameters }) => ({ type: 'function', function: { name, description, parameters } }));
+    const text = await this.library.renderChat(model, this.remote, { ...others, ...(described.length === 0 ? {} : { tools: described }) }, signal);
     const tokens = await entry.runner.tokenize(text, { addSpecial: true, parseSpecial: true });
     const { bos } = entry.table;
-    return { tokens: bos !== null && tokens[0] === bos && tokens[1] === bos ? tokens.slice(1) : tokens, opened: marksOpenedBy(text) };
+    return { tokens: bos !== null && tokens[0] === bos && tokens[1] === bos ? tokens.slice(1) : tokens, opened: marksOpenedBy(text), toolStyle: toolStyleOf(text) };
+  }
+
+  /** Rejects with `bad_request` when the engine cannot read the grammar. */
+  async checkGrammar(model: HeldModel, text: string, signal: AbortSignal): Promise<void> {
+    const entry = await this.entry(model, signal);
+    if (entry.goodGrammars.has(text)) return;
+    await orAborted(entry.runner.checkGrammar(text), signal);
+    const [oldest] = entry.goodGrammars;
+    if (oldest !== undefined && entry.goodGrammars.size >= MAX_KNOWN_GRAMMARS) entry.goodGrammars.delete(oldest);
+    entry.goodGrammars.add(text);
   }
 
   async stop(): Promise<void> {
@@ -94,7 +118,7 @@ export class Vocabularies {
     });
     try {
       const table = await runner.loadVocabulary(headerFile);
-      return { runner, table, cancelEnd: () => undefined };
+      return { runner, table, goodGrammars: new Set(), cancelEnd: () => undefined };
     } catch (error) {
       await runner.end();
       throw error;

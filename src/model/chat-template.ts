@@ -8,12 +8,22 @@
 import { runInNewContext } from 'node:vm';
 import { Template } from '@huggingface/jinja';
 import { errorMessageOf, RingError } from '../core/errors.js';
+import { withToolSupport } from './chat-tools.js';
 import type { GgufHeader } from './gguf-reader.js';
 import { arrayStrings, metadataArray, metadataNumber, metadataText } from './gguf-values.js';
 
 export interface ChatInput {
-  readonly messages: readonly { readonly role: string; readonly content: unknown; readonly reasoning_content?: unknown; readonly thinking?: unknown }[];
-  /** Function definitions as the API took them; passed through. */
+  readonly messages: readonly {
+    readonly role: string;
+    readonly content: unknown;
+    readonly name?: unknown;
+    readonly reasoning_content?: unknown;
+    readonly thinking?: unknown;
+    /** As OpenAI has them, their arguments a text. */
+    readonly tool_calls?: unknown;
+    readonly tool_call_id?: unknown;
+  }[];
+  /** As OpenAI describes functions. */
   readonly tools?: readonly unknown[];
   /** Further variables of the template; they do not hide those above. */
   readonly variables?: Readonly<Record<string, unknown>>;
@@ -33,12 +43,12 @@ export interface ChatTemplate {
 /** Throws RingError `bad_request` when the model's template does not parse. */
 export function chatTemplate(header: GgufHeader): ChatTemplate {
   const source = metadataText(header.metadata, 'tokenizer.chat_template');
-  if (source === null) return { render: plainTranscript };
+  if (source === null) return { render: withToolSupport(plainTranscript) };
   if (source.length > MAX_TEMPLATE_CHARACTERS) throw new RingError('bad_request', `the model's chat template is longer than ${MAX_TEMPLATE_CHARACTERS} characters: use a completion instead of a chat`);
   const template = parse(source);
   const tokens = specialTokens(header);
   return {
-    render(chat) {
+    render: withToolSupport((chat) => {
       try {
         return withinTime(() => template.render({
           ...chat.variables,
@@ -50,7 +60,7 @@ export function chatTemplate(header: GgufHeader): ChatTemplate {
       } catch (error) {
         throw new RingError('bad_request', `the model's chat template refuses these messages: ${errorMessageOf(error)}`, {}, { cause: error });
       }
-    },
+    }),
   };
 }
 

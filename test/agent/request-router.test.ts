@@ -66,7 +66,8 @@ class Bench {
       vocabularies: {
         table: async () => ({ pieces: PIECES, endOfGeneration: new Set<number>(), controlTexts: new Map(), bos: null, eos: null, addsBos: false }),
         tokenizeText: async () => PROMPT,
-        tokenizeChat: async () => ({ tokens: PROMPT, opened: null }),
+        tokenizeChat: async () => ({ tokens: PROMPT, opened: null, toolStyle: 'tagged' }),
+        checkGrammar: async () => undefined,
       },
       send: (to, message) => {
         if (this.unreachable.has(to)) return false;

@@ -6,7 +6,7 @@
  */
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import addFormats from 'ajv-formats';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, describe, expect, it } from 'vitest';
 import { GrammarBuilder } from '../../src/core/grammar/gbnf.js';
 import { JsonRules } from '../../src/core/grammar/json-rules.js';
 import { schemaRule } from '../../src/core/grammar/json-schema.js';
