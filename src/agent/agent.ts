@@ -54,6 +54,8 @@ export interface AgentSettings {
   readonly defaultModel: string;
   /** The agent ends with the command that started it. */
   readonly temporary: boolean;
+  /** How long an answer waits for a ring that is planned again; absent = the usual time. */
+  readonly replanDeadlineMs?: number;
   /** How long a model stays that a request loaded; null = for ever, absent = the usual time. */
   readonly keepAliveMs?: number | null;
   /** What this node kept of what its cluster wanted before (`AgentPorts.keep`). Absent = nothing. */
@@ -144,6 +146,7 @@ export class Agent implements AgentService {
       instance: (instanceId) => this.held.instance(instanceId),
       instanceOf: (modelDigest) => this.cluster.desired().instances.find(({ plan }) => plan?.model.digest === modelDigest) ?? null,
       randomId: () => ports.randomId(),
+      ...(settings.replanDeadlineMs === undefined ? {} : { replanDeadlineMs: settings.replanDeadlineMs }),
     });
   }
 
@@ -164,6 +167,7 @@ export class Agent implements AgentService {
       this.router.peerLost(nodeId);
     },
     message: (from, message) => this.receive(from, message),
+    offence: (nodeId, reason, count) => this.updates.push('offence', `${nodeId} broke the rules, ${count} times so far: ${reason}`),
     ringLink: (from: NodeId, edge: RingEdge, link: FrameLink) => this.worker.acceptLink(from, edge, link),
   };
 
@@ -282,10 +286,10 @@ export class Agent implements AgentService {
   private receive(from: NodeId, message: ControlMessage): void {
     switch (message.kind) {
       case 'generate': return this.worker.generate(from, message);
-      case 'cancel': return this.worker.cancel(message.requestId);
+      case 'cancel': return this.worker.cancel(from, message.requestId);
       case 'token':
       case 'finished':
-      case 'refused': return this.router.receive(message);
+      case 'refused': return this.router.receive(from, message);
       case 'introduction':
         for (const { nodeId, addresses } of message.peers) this.network.introduce(nodeId, addresses);
         return;

@@ -23,8 +23,6 @@ import type { Vocabularies } from './vocabularies.js';
 const CALL_DEADLINE_MS = 15_000;
 /** A request may come before the coordinator is known. */
 const COORDINATOR_DEADLINE_MS = 15_000;
-/** How often that is looked at besides every change. */
-const COORDINATOR_LOOK_MS = 100;
 /** How often a model given at start is asked for again while no node holds it. */
 const SERVE_RETRY_MS = 2_000;
 
@@ -108,7 +106,7 @@ export class Models {
     await this.coordinatorKnown(signal);
     const model = await this.resolve(request.model);
     // Who loads a model asks it something next: its vocabulary is fetched meanwhile. A failure shows when it is needed.
-    this.ports.vocabularies.table(model, this.ports.life).catch((error: unknown) => this.ports.log.debug('no vocabulary yet', { error: errorMessageOf(error) }));
+    this.ports.vocabularies.table(model, signal).catch((error: unknown) => this.ports.log.debug('no vocabulary yet', { error: errorMessageOf(error) }));
     const ask = (): Promise<string> => this.call((callId) => ({ kind: 'load', callId, request: this.instanceRequest({ ...request, model: model.digest }, this.lifeFor(request, model)) }), signal);
     let instanceId = await ask();
     let seen = false;
@@ -221,10 +219,18 @@ export class Models {
   }
 
   private async coordinatorKnown(signal: AbortSignal): Promise<void> {
-    const deadlineMs = this.ports.clock.now() + COORDINATOR_DEADLINE_MS;
-    while (this.ports.cluster.coordinator() === null) {
-      if (this.ports.clock.now() >= deadlineMs) throw new RingError('not_ready', `no coordinator was found within ${COORDINATOR_DEADLINE_MS / 1000} s: try again, or look at "agent status"`);
-      await Promise.race([this.change(signal), this.pause(COORDINATOR_LOOK_MS)]);
+    let late = false;
+    const cancel = this.ports.clock.after(COORDINATOR_DEADLINE_MS, () => {
+      late = true;
+      this.changed();
+    });
+    try {
+      while (this.ports.cluster.coordinator() === null) {
+        if (late) throw new RingError('not_ready', `no coordinator was found within ${COORDINATOR_DEADLINE_MS / 1000} s: try again, or look at "agent status"`);
+        await this.change(signal);
+      }
+    } finally {
+      cancel();
     }
   }
 

@@ -6,6 +6,7 @@
  * each, in order, by their index in the answer.
  */
 import { RingError } from '../core/errors.js';
+import { lifeOf } from '../core/instance-life.js';
 import type { ControlMessage, FinishReason, TokenMessage } from '../core/messages.js';
 import { REASONING_MARK_TEXTS } from '../core/reasoning.js';
 import { afterThoughts } from '../core/grammar/after-thoughts.js';
@@ -23,8 +24,8 @@ import { orAborted } from './vocabularies.js';
 const TOKEN_DEADLINE_MS = 300_000;
 /** After the head said how many tokens there are: time for the tail's last ones. */
 const LAST_TOKENS_DEADLINE_MS = 3_000;
-/** Longest wait for a new plan after one ended under a request. */
-const REPLAN_DEADLINE_MS = 120_000;
+/** Longest wait for a new plan after one ended under a request, unless the node's person says otherwise. */
+export const REPLAN_DEADLINE_MS = 120_000;
 /** A head that has not heard yet that its plan is active answers `not_ready`: ask again after this. */
 const RETRY_MS = 50;
 /** Loading a model for a request that named it. */
@@ -36,14 +37,16 @@ export interface RouterPorts {
   readonly nodeId: NodeId;
   readonly vocabularies: Pick<Vocabularies, 'table' | 'tokenizeText' | 'tokenizeChat' | 'checkGrammar'>;
   send(to: NodeId, message: ControlMessage): boolean;
-  /** Throws `unknown_model`. */
+  /** Throws `unknown_model`. A name of the catalogue is looked up. */
   resolveModel(reference: string): Promise<HeldModel>;
   /** The instance that serves the model, loaded if need be. */
-  ensureInstance(model: HeldModel, signal: AbortSignal): Promise<Instance>;
+  ensureInstance(model: HeldModel, signal: AbortSignal, keepAliveMs?: number | null): Promise<Instance>;
   instance(instanceId: string): Instance | null;
   /** An instance that serves the model, if there is one: after a split healed it may have another id. */
   instanceOf(modelDigest: string): Instance | null;
   randomId(): string;
+  /** Absent = the usual one. */
+  readonly replanDeadlineMs?: number;
 }
 
 type Arrival =
@@ -76,9 +79,10 @@ export class RequestRouter {
   }
 
   /** Messages of tails and heads about our requests. */
-  receive(message: Extract<ControlMessage, { kind: 'token' | 'finished' | 'refused' }>): void {
+  receive(from: NodeId, message: Extract<ControlMessage, { kind: 'token' | 'finished' | 'refused' }>): void {
     const pending = this.pending.get(message.requestId);
-    if (pending === undefined) return;
+    // Of an attempt only its own head and tail may speak.
+    if (pending === undefined || !pending.ends.includes(from)) return;
     switch (message.kind) {
       case 'token':
         pending.arrivals.push(message);
@@ -123,7 +127,7 @@ export class RequestRouter {
     const { tokens: promptTokens, opened } = prompt;
     if (promptTokens.length === 0) throw new RingError('bad_request', 'the prompt is empty: give at least one token');
     const task = { ...asked, sampling: await this.samplingOf(model, asked, prompt, signal) };
-    const instance = await this.loaded(model, signal);
+    const instance = await this.loaded(model, task, signal);
     const table = await this.ports.vocabularies.table(model, signal);
     const contextTokens = instance.plan?.contextTokens ?? 0;
     if (promptTokens.length >= contextTokens) {
@@ -186,11 +190,11 @@ export class RequestRouter {
   }
 
   /** The instance that answers; one that is still to be loaded has its time too. */
-  private async loaded(model: HeldModel, signal: AbortSignal): Promise<Instance> {
+  private async loaded(model: HeldModel, { keepAliveMs }: Pick<CompletionTask, 'keepAliveMs'>, signal: AbortSignal): Promise<Instance> {
     const late = new AbortController();
     const cancel = this.ports.clock.after(LOAD_DEADLINE_MS, () => late.abort(new RingError('timeout', `${model.name} was not loaded within ${LOAD_DEADLINE_MS / 60_000} minutes`)));
     try {
-      return await this.ports.ensureInstance(model, AbortSignal.any([signal, late.signal]));
+      return await this.ports.ensureInstance(model, AbortSignal.any([signal, late.signal]), keepAliveMs);
     } finally {
       cancel();
     }
@@ -258,7 +262,7 @@ export class RequestRouter {
       for (;;) {
         if (plan === null) {
           const sinceMs = this.ports.clock.now();
-          plan = await this.activePlan(instance, pending, { deadlineMs: sinceMs + REPLAN_DEADLINE_MS - withoutRingMs, patient: attempt > 0 }, signal);
+          plan = await this.activePlan(instance, pending, { deadlineMs: sinceMs + this.replanDeadlineMs() - withoutRingMs, patient: attempt > 0, begun: drawn.length > 0 || lifeOf(instance).keepAliveMs === null }, signal);
           withoutRingMs += this.ports.clock.now() - sinceMs;
           end = null;
           // An id for each attempt: what an earlier one still sends goes nowhere.
@@ -348,17 +352,28 @@ export class RequestRouter {
    * The plan that serves the model, as soon as one is active. Patient: an answer under way also waits for the return of
    * what its model cannot be served without.
    */
-  private async activePlan(wanted: Instance, pending: Pending, wait: { readonly deadlineMs: number; readonly patient: boolean }, signal: AbortSignal): Promise<Plan> {
+  private async activePlan(
+    wanted: Instance, pending: Pending, wait: { readonly deadlineMs: number; readonly patient: boolean; readonly begun: boolean }, signal: AbortSignal,
+  ): Promise<Plan> {
     for (;;) {
       const instance = this.ports.instance(wanted.instanceId) ?? this.ports.instanceOf(wanted.plan?.model.digest ?? '');
-      if (instance === null) throw new RingError('not_ready', 'the model was unloaded while the request ran');
+      if (instance === null) {
+        if (wait.begun || wanted.plan === null) throw new RingError('not_ready', 'the model was unloaded while the request ran');
+        // It was idle for too long, or made room for another one, just when this request came.
+        wanted = await this.loaded(wanted.plan.model, {}, signal);
+        continue;
+      }
       const leftMs = wait.deadlineMs - this.ports.clock.now();
       if (instance.state === 'active' && instance.plan !== null && leftMs > 0) return instance.plan;
       if (instance.state === 'failed' && !wait.patient) throw new RingError('no_placement', `the model cannot be served: ${instance.reason}`);
-      const late = `the ring was not ready again within ${REPLAN_DEADLINE_MS / 1000} s${instance.reason === '' ? '' : ` (${instance.reason})`}`;
+      const late = `the ring was not ready again within ${this.replanDeadlineMs() / 1000} s${instance.reason === '' ? '' : ` (${instance.reason})`}`;
       if (leftMs <= 0) throw new RingError('timeout', late);
       await this.wait(pending, leftMs, signal, late);
     }
+  }
+
+  private replanDeadlineMs(): number {
+    return this.ports.replanDeadlineMs ?? REPLAN_DEADLINE_MS;
   }
 
   private isGone(plan: Plan): boolean {

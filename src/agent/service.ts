@@ -37,6 +37,8 @@ export interface CompletionTask {
   readonly model: string;
   readonly prompt: Prompt;
   readonly sampling: SamplingSettings;
+  /** How long the model is to stay after the answer, in ms; null = for ever. Absent = as it is, or the agent's own. */
+  readonly keepAliveMs?: number | null;
   /** Null = as far as the context goes. */
   readonly maxTokens: number | null;
   /** The answer ends before the first of these. */
@@ -47,8 +49,6 @@ export interface CompletionTask {
   readonly client?: string;
 }
 
-  /** How long the model is to stay after the answer, in ms; null = for ever. Absent = as it is, or the agent's own. */
-  readonly keepAliveMs?: number | null;
 export interface CompletionTimings {
   /** From acceptance to the first token, in ms. */
   readonly firstTokenMs: number;
@@ -101,6 +101,7 @@ export interface InstanceView {
   readonly slots: number;
   readonly stages: readonly StageView[];
   readonly notes: readonly PlanNote[];
+  readonly life: InstanceLife;
   /** Known on the head's node only; null elsewhere. */
   readonly activeSequences: number | null;
   readonly queuedSequences: number | null;
@@ -111,7 +112,6 @@ export interface InstanceView {
   readonly hops: { readonly overheadMicros: number; readonly computeMicros: number; readonly samples: number } | null;
 }
 
-  readonly life: InstanceLife;
 export interface NodeView {
   readonly nodeId: NodeId;
   readonly self: boolean;
@@ -142,6 +142,8 @@ export interface PlanRequest {
   readonly slots: number | null;
   /** From a cluster file, in ring order. Absent = every node that is there, as it is. */
   readonly nodeSettings?: readonly RequestedNode[];
+  /** `usual`: as a request that needs the model. Absent = it stays until its room is needed, or is as pinned as it was. */
+  readonly life?: InstanceLife | 'usual';
 }
 
 export interface ModelView extends HeldModel {
@@ -152,8 +154,6 @@ export interface ModelView extends HeldModel {
 
 /** `healed`: a model that was interrupted serves again. `offence`: a peer broke the protocol or lied. */
 export type ClusterEventKind = 'membership' | 'coordinator' | 'desired' | 'healed' | 'offence';
-  /** `usual`: as a request that needs the model. Absent = it stays until its room is needed, or is as pinned as it was. */
-  readonly life?: InstanceLife | 'usual';
 
 /** The cluster as a watcher sees it. */
 export interface WatchedStatus {
