@@ -4,6 +4,8 @@
 import { InvalidArgumentError, Option } from 'commander';
 import type { Command } from 'commander';
 import { parseDevices } from '../core/backends.js';
+import { DEFAULT_KEEP_ALIVE_MS } from '../core/instance-life.js';
+import { KEEP_ALIVE_FORMS, parseKeepAlive } from '../core/keep-alive.js';
 import type { DeviceKind } from '../core/types.js';
 import type { StartSettings } from './compose.js';
 import { LOG_LEVELS } from './log.js';
@@ -46,6 +48,13 @@ export function seed(text: string): number {
   return value;
 }
 
+/** Milliseconds; null = for ever. */
+export function keepAlive(text: string): number | null {
+  const ms = parseKeepAlive(text);
+  if (ms === undefined) throw new InvalidArgumentError(`give ${KEEP_ALIVE_FORMS}.`);
+  return ms;
+}
+
 export function clusterName(text: string): string {
   if (text.trim() === '') throw new InvalidArgumentError('give a name.');
   return text;
@@ -67,6 +76,9 @@ export function agentOptions(command: Command): Command {
     .option('--max-device-ram <GB>', 'device memory that stages may take on this node, in GB (1e9 bytes)', positive)
     .option('--max-disk <GB>', 'disk that fetched stages may take on this node, in GB (1e9 bytes); the longest unused ones make room', positive)
     .option('--allow-sleep', 'let this machine go to sleep while it serves (default: it is kept awake where the system allows)')
+    .option('--replan-deadline <seconds>', 'how long an answer waits while its ring is planned again, before it ends with an error (default: 120)', positive)
+    .option('--keep-alive <time>', 'how long a model stays that a request loaded: 5m, 1h30m, seconds, 0 (unloaded at once), -1 (for ever)', keepAlive, DEFAULT_KEEP_ALIVE_MS)
+    .option('--download-limit <MB/s>', 'most that models from the internet may take of the line, in MB (1e6 bytes) per second', positive)
     .option('--ctx <tokens>', 'context of a sequence in tokens (default: the planner\'s choice)', count(1))
     .option('--slots <n>', 'sequences at once (default: the planner\'s choice)', count(1))
     .addOption(new Option('--log-level <level>', 'what to log').choices(LOG_LEVELS).default('info'));
@@ -81,7 +93,10 @@ export interface AgentFlags {
   readonly threads?: number;
   readonly maxRam?: number;
   readonly maxDisk?: number;
+  readonly keepAlive?: number | null;
+  readonly downloadLimit?: number;
   readonly allowSleep?: boolean;
+  readonly replanDeadline?: number;
   readonly device?: readonly DeviceKind[];
   readonly maxDeviceRam?: number;
   readonly ctx?: number;
@@ -104,7 +119,10 @@ export function settingsOf(flags: AgentFlags): StartSettings {
     mdns: flags.mdns,
     threads: flags.threads ?? null,
     ...(flags.allowSleep === true ? { allowSleep: true } : {}),
+    ...(flags.replanDeadline === undefined ? {} : { replanDeadlineMs: flags.replanDeadline * 1000 }),
     ...(flags.maxDisk === undefined ? {} : { maxDiskBytes: Math.trunc(flags.maxDisk * 1e9) }),
+    ...(flags.keepAlive === undefined ? {} : { keepAliveMs: flags.keepAlive }),
+    ...(flags.downloadLimit === undefined ? {} : { downloadBytesPerSecond: flags.downloadLimit * 1e6 }),
     maxRamBytes: flags.maxRam === undefined ? null : Math.trunc(flags.maxRam * 1e9),
     devices: flags.device ?? [],
     maxDeviceRamBytes: flags.maxDeviceRam === undefined ? null : Math.trunc(flags.maxDeviceRam * 1e9),

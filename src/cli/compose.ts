@@ -11,8 +11,11 @@ import { ENGINE_PACKAGE_VERSION, listPackages } from '../engine/packages.js';
 import type { ClusterFile } from '../core/cluster-file.js';
 import { RingError } from '../core/errors.js';
 import { hubOptions } from '../model/hub-client.js';
+import type { HubOptions } from '../model/hub-client.js';
+import { RateLimit } from '../model/rate-limit.js';
 import { BUILT_IN_NAME } from '../model/model-store.js';
 import { openModelLibrary } from '../model/model-library.js';
+import { DesiredFile } from '../net/desired-file.js';
 import { openIdentity } from '../net/identity.js';
 import { createNetwork } from '../net/network.js';
 import { parseSecret, readSecretText } from '../net/secret.js';
@@ -44,8 +47,14 @@ export interface StartSettings {
   readonly maxRamBytes: number | null;
   /** Absent = as much as the disk has. */
   readonly maxDiskBytes?: number;
+  /** From the internet, all transfers together. Absent = as fast as they come. */
+  readonly downloadBytesPerSecond?: number;
+  /** How long a model stays that a request loaded; null = for ever, absent = the usual time. */
+  readonly keepAliveMs?: number | null;
   /** The machine may sleep while it serves. Absent = it is kept awake. */
   readonly allowSleep?: boolean;
+  /** How long an answer waits while its ring is planned again. Absent = the cluster file's, or the usual time. */
+  readonly replanDeadlineMs?: number;
   /** Preference list; empty = the best device that is there. */
   readonly devices: readonly DeviceKind[];
   readonly maxDeviceRamBytes: number | null;
@@ -103,7 +112,8 @@ async function start(settings: StartSettings, log: AgentLog, undo: (() => Promis
   const listen = parseListen(settings.listen ?? fromFile?.listen ?? null);
   const models = settings.models.map(modelReference);
   const modelPaths = [...models.filter((model) => isAbsolute(model)), ...fromFile?.modelPaths ?? []];
-  const hub = hubOptions(process.env);
+  const { downloadBytesPerSecond } = settings;
+  const hub: HubOptions = { ...hubOptions(process.env), ...(downloadBytesPerSecond === undefined ? {} : { limit: new RateLimit(downloadBytesPerSecond) }) };
   await ensureStateDirectory(stateDirectory);
   const secretText = settings.secretText ?? (settings.secretFile === null ? null : await readSecretText(settings.secretFile));
   const secret = secretText === null ? null : await parseSecret(secretText, settings.clusterName);
@@ -156,6 +166,9 @@ async function start(settings: StartSettings, log: AgentLog, undo: (() => Promis
   }, library, log, systemClock);
   undo.push(() => network.stop());
   const machine = await machineFound;
+  // Who is here for one question neither brings back what was served before, nor changes what will be.
+  const kept = settings.temporary === true ? null : await DesiredFile.open(stateDirectory, settings.clusterName, log);
+  undo.push(async () => kept?.file.settled());
 
   agent = new Agent({
     clusterName: settings.clusterName,
@@ -168,7 +181,10 @@ async function start(settings: StartSettings, log: AgentLog, undo: (() => Promis
     serve: models.filter((model) => !isDirectory(model)),
     defaultModel: BUILT_IN_NAME,
     temporary: settings.temporary ?? false,
-  }, { clock: systemClock, log, library, launcher, machine, ...(settings.allowSleep === true ? {} : { sleepGuard: new ProcessSleepGuard(log) }), randomId: () => randomUUID() }, network);
+    ...(settings.keepAliveMs === undefined ? {} : { keepAliveMs: settings.keepAliveMs }),
+    ...(kept === null || kept.remembered === null ? {} : { remembered: kept.remembered }),
+    ...replanDeadlineOf(settings),
+  }, { clock: systemClock, log, library, launcher, machine, ...(settings.allowSleep === true ? {} : { sleepGuard: new ProcessSleepGuard(log) }), randomId: () => randomUUID(), keep: (desired) => kept?.file.keep(desired) }, network);
   const started = agent;
   undo.push(() => started.stop(true));
   for (const call of early.splice(0)) call(started.peerEvents);
@@ -201,6 +217,7 @@ async function start(settings: StartSettings, log: AgentLog, undo: (() => Promis
   const stop = async (atOnce: boolean): Promise<void> => {
     fileLife.abort(new RingError('cancelled', 'the agent stops'));
     await started.stop(atOnce);
+    await kept?.file.settled();
     await remotes?.stop();
     await api.close(atOnce ? 0 : undefined);
     // Last: until then `agent status` and a second `agent stop` find an agent that lets its answers finish.
@@ -213,6 +230,12 @@ async function start(settings: StartSettings, log: AgentLog, undo: (() => Promis
     notices: api.notice === null ? [] : [api.notice],
     stop: (atOnce = false) => (stopping ??= stop(atOnce)),
   };
+}
+
+/** What is typed goes before what is written. */
+function replanDeadlineOf(settings: StartSettings): { readonly replanDeadlineMs?: number } {
+  const replanDeadlineMs = settings.replanDeadlineMs ?? settings.clusterFile?.file.replanDeadlineMs ?? null;
+  return replanDeadlineMs === null ? {} : { replanDeadlineMs };
 }
 
 function isDirectory(path: string): boolean {

@@ -97,6 +97,7 @@ export function startCommand(node: ClusterFileNode, start: Pick<RemoteStart, 'fi
     '--state-dir', `${node.checkpointDirectory}/.ring-agent`, '--ckpt-dir', node.checkpointDirectory,
     '--listen', String(node.port), '--api-port', '0', '--log-level', 'warn',
     ...(start.mdns ? [] : ['--no-mdns']),
+    ...(start.file.replanDeadlineMs === null ? [] : ['--replan-deadline', String(start.file.replanDeadlineMs / 1000)]),
     ...others.flatMap((other) => ['--peer', addressText(other)]),
   ];
   // In the login shell's place: one process less there, and its exit is the agent's own.

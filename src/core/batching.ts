@@ -140,7 +140,9 @@ export class HeadScheduler {
       return {
         kind: 'refused',
         code: 'context_too_long',
-        message: `the prompt has ${length} tokens, and the context of this model is ${this.settings.contextTokens} tokens here: shorten it, or start with a larger --ctx`,
+        message: request.emittedTokens.length > 0
+          ? `the ring that is left has a context of ${this.settings.contextTokens} tokens, and this answer with its prompt has ${length} already: it cannot go on`
+          : `the prompt has ${length} tokens, and the context of this model is ${this.settings.contextTokens} tokens here: shorten it, or start with a larger --ctx`,
       };
     }
     if (this.find(request.requestId) !== null) return { kind: 'refused', code: 'bad_request', message: 'this request is already running' };

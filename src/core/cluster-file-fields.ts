@@ -20,12 +20,14 @@ const MAX_SEED = 2 ** 32 - 1;
 /** 1,000 TB: beyond it a number is a mistake. */
 const MAX_GB = 1e6;
 const MAX_SEQ = 1_000_000;
+const MAX_DEADLINE_SECONDS = 86_400;
 
 export const clusterFields: readonly Field[] = [
   { key: 'model', type: 'text', required: true, example: '"models/llama.gguf"', meaning: 'a GGUF path, a hub reference, or a checkpoint directory' },
   { key: 'seq', type: 'integer', default: 8n, range: [1, MAX_SEQ], example: '8', meaning: 'prompt length that stages are sized for, in tokens' },
   { key: 'rng_seed', type: 'integer', range: [0, MAX_SEED], example: '42', meaning: 'seed of sampling; a node may have its own; 0 when neither is given' },
   { key: 'reserve_ram_gb', type: 'number', default: 6, range: [0, MAX_GB], example: '6.0', meaning: 'left free on every node beyond its stage (1 GB = 1e9 bytes)' },
+  { key: 'replan_deadline', type: 'number', range: [1, MAX_DEADLINE_SECONDS], example: '120', meaning: 'seconds that an answer waits while its ring is planned again; absent = 120' },
   { key: 'placement', type: 'table', example: '', meaning: 'how layers are given to nodes' },
   { key: 'node', type: 'tables', required: true, example: '', meaning: 'one for each node, in pipeline order' },
 ];

@@ -22,6 +22,8 @@ export interface ClusterFile {
   /** Prompt length that stages are sized for, in tokens. */
   readonly promptTokens: number;
   readonly reserveBytes: number;
+  /** How long an answer waits while its ring is planned again; null = the usual time. */
+  readonly replanDeadlineMs: number | null;
   readonly policy: PlacementPolicy;
   /** In pipeline order; never empty. */
   readonly nodes: readonly ClusterFileNode[];
@@ -67,6 +69,7 @@ export function readClusterFile(data: Readonly<Record<string, unknown>>, lineOf:
   const promptTokens = reader.integer('seq');
   const seed = reader.integer('rng_seed');
   const reserveGb = reader.number('reserve_ram_gb');
+  const replanDeadline = reader.number('replan_deadline');
   const placement = reader.table('placement', placementFields);
   const policy = placement.text('policy');
   const tables = reader.tables('node', nodeFields);
@@ -85,6 +88,7 @@ export function readClusterFile(data: Readonly<Record<string, unknown>>, lineOf:
       model: model ?? '',
       promptTokens: promptTokens ?? 0,
       reserveBytes: gigabytes(reserveGb ?? 0),
+      replanDeadlineMs: replanDeadline === null ? null : replanDeadline * 1000,
       policy: policyOf(policy),
       nodes,
     },

@@ -9,7 +9,7 @@ import { backendOfDevice } from './backends.js';
 import type { PlacementInput, PlacementNode, PlacementResult } from './placement-types.js';
 import type { Liveness } from './failure-detector.js';
 import type {
-  Backend, Capabilities, DesiredState, GgmlCacheType, HeldModel, HeldShard, InstanceRequest, Millis, ModelShape, NodeId, NodeRecord, PlanNote,
+  Backend, Capabilities, DesiredState, GgmlCacheType, HeldModel, HeldShard, InstanceRequest, Millis, ModelShape, NodeId, NodeRecord, Plan, PlanNote,
 } from './types.js';
 
 /** Cache types that keep answers exact (engine.md, "Exactness"). */
@@ -61,6 +61,17 @@ export function planOn(question: PlanningQuestion, place: Place): PlacementResul
   if (result.kind === 'plan' || question.avoid.size === 0) return result;
   const withAll = place(placementInput(question, new Map()));
   return withAll.kind === 'plan' ? withAll : result;
+}
+
+/**
+ * The same for an instance whose plan is over: answers that run may need all the context that they had. Where nobody asked
+ * for a context, the planner's own choice may be smaller on fewer nodes; it is only taken when the old one does not fit.
+ */
+export function replanOn(question: PlanningQuestion, before: Plan, place: Place): PlacementResult {
+  const chosen = planOn(question, place);
+  if (question.request.contextTokens !== null || (chosen.kind === 'plan' && chosen.plan.contextTokens >= before.contextTokens)) return chosen;
+  const kept = planOn({ ...question, request: { ...question.request, contextTokens: before.contextTokens } }, place);
+  return kept.kind === 'plan' ? kept : chosen;
 }
 
 function placementInput(question: PlanningQuestion, avoid: ReadonlyMap<NodeId, string>): PlacementInput {

@@ -6,7 +6,7 @@
  */
 import { lifeOf } from './instance-life.js';
 import { planWithRoom } from './make-room.js';
-import { findModel, planOn, weightsAreThere } from './planning.js';
+import { findModel, planOn, replanOn, weightsAreThere } from './planning.js';
 import type { PlacementResult } from './placement-types.js';
 import type { ClusterMember, Place, PlanningQuestion } from './planning.js';
 import { makePlanId } from './terms.js';
@@ -16,6 +16,9 @@ import type { Backend, DesiredState, HeldModel, Instance, Millis, ModelShape, No
 export const MAX_PLAN_ATTEMPTS = 3;
 /** A node whose stage failed is done without for this long, if it can be done without. */
 export const FAULT_COOLDOWN_MS = 60_000;
+/** An instance that failed is tried again after this, each time twice as long: what broke its plans may be over. */
+export const FAILED_RETRY_MS = 2_000;
+const LONGEST_FAILED_RETRY_MS = 64_000;
 /** After this much quiet service earlier failures are forgotten. */
 export const STABLE_MS = 30_000;
 /** A stage of an active plan that its node says is not there (a word may be late). */
@@ -68,6 +71,8 @@ export interface ReconcileView {
 
 interface Failure {
   readonly kind: 'placement' | 'shape' | 'stage';
+  /** Another try may go better. */
+  readonly curable: boolean;
   readonly tableVersion: number;
   readonly joins: number;
   readonly atMs: Millis;
@@ -88,6 +93,8 @@ interface Fault {
 
 export interface Memory {
   attempts: number;
+  /** Tries since it failed. */
+  retries: number;
   readonly faults: Map<NodeId, Fault>;
   activeSinceMs: Millis | null;
   adoptedAtMs: Millis | null;
@@ -214,6 +221,7 @@ function underWay({ instance, memory, view }: Context): Outcome | null {
     memory.activeSinceMs ??= view.nowMs;
     if (view.nowMs - memory.activeSinceMs >= STABLE_MS) {
       memory.attempts = 0;
+      memory.retries = 0;
       memory.faults.clear();
     }
   }
@@ -228,6 +236,12 @@ function failedWaits({ instance, memory, view }: Context): Outcome | null {
     return null;
   }
   const waitedMs = view.nowMs - failure.atMs;
+  if (failure.kind === 'stage' && failure.curable && waitedMs >= Math.min(LONGEST_FAILED_RETRY_MS, FAILED_RETRY_MS * 2 ** memory.retries)) {
+    memory.attempts = MAX_PLAN_ATTEMPTS - 1;
+    memory.retries += 1;
+    memory.failure = null;
+    return null;
+  }
   if (failure.kind === 'placement' && view.tableVersion !== failure.tableVersion && waitedMs >= PLACEMENT_RETRY_MS) return null;
   if (failure.kind === 'shape' && waitedMs >= SHAPE_RETRY_MS) return null;
   return { instance, again: false };
@@ -286,7 +300,7 @@ function placeNow(context: Context): Outcome | null {
     avoid,
     missing,
   };
-  const { result: roomy, unloaded } = planWithRoom(question, planOn(question, host.place), host.yielding(context), host.place);
+  const { result: roomy, unloaded } = planWithRoom(question, instance.plan === null ? planOn(question, host.place) : replanOn(question, instance.plan, host.place), host.yielding(context), host.place);
   const result = instance.plan === null ? roomy : onFewer(question, roomy, host.place);
   // Looked at again with every step: no table has to change for it.
   if (result.kind === 'impossible' && result.code === 'not_ready') return { instance: { ...instance, state: 'planning', reason: result.message }, again: false };
@@ -338,12 +352,12 @@ function countFailure(context: Context, faulty: NodeId | null, message: string, 
     const backend = vanished === undefined ? {} : { backend: vanished };
     memory.faults.set(faulty, { untilMs: view.nowMs + FAULT_COOLDOWN_MS, reason: message, ...backend });
   }
-  if (incurable || memory.attempts >= MAX_PLAN_ATTEMPTS) return fail(context, 'stage', message);
+  if (incurable || memory.attempts >= MAX_PLAN_ATTEMPTS) return fail(context, 'stage', message, !incurable);
   return replan(context, message);
 }
 
-function fail({ instance, memory, view }: Context, kind: Failure['kind'], reason: string): Outcome {
-  memory.failure = { kind, tableVersion: view.tableVersion, joins: view.joins, atMs: view.nowMs };
+function fail({ instance, memory, view }: Context, kind: Failure['kind'], reason: string, curable = true): Outcome {
+  memory.failure = { kind, curable, tableVersion: view.tableVersion, joins: view.joins, atMs: view.nowMs };
   return { instance: { ...instance, state: 'failed', reason }, again: false };
 }
 

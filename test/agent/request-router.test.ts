@@ -56,7 +56,7 @@ class Bench {
   readonly router: RequestRouter;
   instance: Instance | null = null;
 
-  constructor() {
+  constructor(replanDeadlineMs?: number) {
     this.show('active', 'a');
     let ids = 0;
     this.router = new RequestRouter({
@@ -82,6 +82,7 @@ class Bench {
       instance: (instanceId) => (this.instance?.instanceId === instanceId ? this.instance : null),
       instanceOf: (digest) => (digest === MODEL.digest ? this.instance : null),
       randomId: () => `answer${ids += 1}`,
+      ...(replanDeadlineMs === undefined ? {} : { replanDeadlineMs }),
     });
   }
 
@@ -185,6 +186,17 @@ describe('a request whose ring goes away', () => {
     await bench.clock.advance(200);
     expect(client.error).toMatchObject({ code: 'timeout', message: expect.stringContaining('not ready again within 120 s') });
     expect(bench.router.size).toBe(0);
+  });
+
+  it('waits as long as this node was told to', async () => {
+    const bench = new Bench(5_000);
+    const client = await ask(bench, 4);
+    await bench.token(0);
+    await bench.changed('planning', 'a');
+    await bench.clock.advance(4_900);
+    expect(client.error).toBeNull();
+    await bench.clock.advance(200);
+    expect(client.error).toMatchObject({ code: 'timeout', message: expect.stringContaining('not ready again within 5 s') });
   });
 
   it('ends by the same deadline when rings come and every one refuses', async () => {

@@ -53,12 +53,17 @@ describe('B1: the cluster file', () => {
 
   it('fills in the defaults', () => {
     expect(read(SMALLEST).file).toEqual({
-      model: 'm', promptTokens: 8, reserveBytes: 6e9, policy: 'ram_balanced',
+      model: 'm', promptTokens: 8, reserveBytes: 6e9, replanDeadlineMs: null, policy: 'ram_balanced',
       nodes: [{
         host: 'h', port: 1, ssh: null, checkpointDirectory: '/c', devices: ['cpu'], precision: null, keyValueCache: null,
         seed: 0, maxRamBytes: null, layers: null,
       }],
     });
+  });
+
+  it('says how long answers wait for a ring that is planned again', () => {
+    expect(read(`replan_deadline = 30\n${SMALLEST}`).file).toMatchObject({ replanDeadlineMs: 30_000 });
+    expect(complaint(`replan_deadline = 0\n${SMALLEST}`)).toContain('line 1: replan_deadline must be from 1 to 86400, not 0');
   });
 
   it('accepts integers where a float is meant', () => {

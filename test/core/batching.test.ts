@@ -199,6 +199,7 @@ describe('the head\'s scheduler', () => {
     const head = scheduler({ contextTokens: 8 });
     expect(head.admit(request('a', 0))).toMatchObject({ kind: 'refused', code: 'bad_request' });
     expect(head.admit(request('a', 8))).toMatchObject({ kind: 'refused', code: 'context_too_long' });
+    expect(head.admit({ ...request('a', 5), emittedTokens: [1, 2, 3] })).toMatchObject({ kind: 'refused', code: 'context_too_long', message: expect.stringContaining('it cannot go on') as string });
     expect(head.admit(request('a', 2)).kind).toBe('admitted');
     expect(head.admit(request('a', 2))).toMatchObject({ kind: 'refused', code: 'bad_request' });
     for (let i = 1; i < MAX_WAITING_OF_CLIENT; i += 1) expect(head.admit(request(`r${i}`, 2)).kind).toBe('admitted');

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import type { PlacementInput } from '../../src/core/placement-types.js';
-import { findModel, planOn, weightsAreThere } from '../../src/core/planning.js';
+import { findModel, planOn, replanOn, weightsAreThere } from '../../src/core/planning.js';
 import type { ClusterMember } from '../../src/core/planning.js';
-import type { Backend, Capabilities, DesiredState, HeldModel, RequestedNode } from '../../src/core/types.js';
+import type { Backend, Capabilities, DesiredState, HeldModel, Plan, RequestedNode } from '../../src/core/types.js';
 import { deviceOf, nodeOf, shapeOf } from './placement-cases.js';
 
 const MODEL: HeldModel = { digest: 'c3'.repeat(32), sizeBytes: 1, name: 'm', architecture: 'llama', layers: 4 };
@@ -36,6 +36,33 @@ function instanceOn(instanceId: string, nodeId: string, predictedBytes: number):
     },
   };
 }
+
+describe('a plan after one that is over', () => {
+  const request = { model: 'm', policy: 'ram_balanced' as const, nodes: null, contextTokens: null, slots: null };
+  const planOf = (contextTokens: number): Plan => ({ planId: '1.a.1', instanceId: 'i', model: MODEL, stages: [], contextTokens, slots: 1, keyType: 'q8_0', valueType: 'f16', explanation: [] });
+  const before = planOf(4096);
+
+  /** The context that the new plan has, where the planner would choose `chosen` and has room for `room`; null = none. */
+  function contextAfter(chosen: number | null, room: number, contextTokens: number | null = null): number | null {
+    const result = replanOn({ shape: shapeOf({ layers: 4, layerBytes: 1e9 }), request: { ...request, contextTokens }, planId: '1.a.2', instanceId: 'i', members: [member('a')], desired: { version: 1, instances: [] }, avoid: new Map() }, before, (input) => {
+      const wanted = input.request.contextTokens ?? chosen;
+      return wanted === null || wanted > room ? { kind: 'impossible', code: 'no_placement', message: '', notes: [] } : { kind: 'plan', plan: planOf(wanted) };
+    });
+    return result.kind === 'plan' ? result.plan.contextTokens : null;
+  }
+
+  it('keeps the context that running answers may need, where it fits', () => {
+    expect(contextAfter(2048, 4096)).toBe(4096);
+    expect(contextAfter(8192, 8192)).toBe(8192);
+    expect(contextAfter(null, 4096)).toBe(4096);
+  });
+
+  it('takes less where it does not fit, and what was asked for where somebody asked', () => {
+    expect(contextAfter(2048, 3000)).toBe(2048);
+    expect(contextAfter(null, 3000)).toBeNull();
+    expect(contextAfter(2048, 4096, 1024)).toBe(1024);
+  });
+});
 
 describe('a question for placement', () => {
   it('takes off what other instances hold on the machine, but not what this one holds', () => {
