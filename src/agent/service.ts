@@ -152,8 +152,8 @@ export interface ModelView extends HeldModel {
   readonly trainedContext: number | null;
 }
 
-/** `healed`: a model that was interrupted serves again. `offence`: a peer broke the protocol or lied. */
-export type ClusterEventKind = 'membership' | 'coordinator' | 'desired' | 'healed' | 'offence';
+/** `healed`: a model that was interrupted serves again. */
+export type ClusterEventKind = 'membership' | 'coordinator' | 'desired' | 'healed';
 
 /** The cluster as a watcher sees it. */
 export interface WatchedStatus {
