@@ -5,7 +5,7 @@
 import type { ControlMessage } from './core/messages.js';
 import type { RingError } from './core/errors.js';
 import type {
-  Backend, Capabilities, Device, GgmlCacheType, HeldModel, HeldShard, KeyValueCachePolicy, LayerRange, LinkFigures, ModelShape, NodeId, SampledToken,
+  Backend, Capabilities, Device, GgmlCacheType, HeldModel, HeldShard, KeyValueCachePolicy, LayerRange, LinkFigures, ModelShape, NodeId, Pooling, SampledToken,
   SequenceOperation, SequenceSlice,
 } from './core/types.js';
 
@@ -317,6 +317,27 @@ export interface ChatPrompt {
   readonly tools?: readonly object[];
 }
 
+/** What a model's header says. */
+export interface ModelDetails {
+  readonly architecture: string;
+  readonly layers: number;
+  readonly hiddenSize: number;
+  readonly vocabularySize: number;
+  /** In tokens. Absent = not known. */
+  readonly trainedContext?: number;
+  readonly parameters: number;
+  /** The type that most of the weights are stored in, such as `q8_0`. */
+  readonly weights: string;
+  /** Jinja; null = the model brings none. */
+  readonly chatTemplate: string | null;
+  /** How the model was made to be embedded with; null = it does not say. `rank`: it compares texts and embeds none. */
+  readonly pooling: Pooling | 'rank' | null;
+  /** False: every token sees those after it too. */
+  readonly causal: boolean;
+  /** The header's short facts, by their GGUF names. */
+  readonly facts: Readonly<Record<string, string | number | boolean>>;
+}
+
 /** What this node keeps of a model, for people. */
 export interface KeptModel {
   readonly name: string;
@@ -370,6 +391,8 @@ export interface ModelLibrary extends WeightsProvider {
   resolve(reference: string, signal?: AbortSignal): Promise<HeldModel | null>;
   /** From the local file, the cached header, or `remote`. */
   shape(model: HeldModel, remote: RemoteWeights, signal: AbortSignal): Promise<ModelShape>;
+  /** As `shape`, for clients that ask about a model. */
+  details(model: HeldModel, remote: RemoteWeights, signal: AbortSignal): Promise<ModelDetails>;
   /** A header-only GGUF for the vocabulary. */
   vocabularyFile(model: HeldModel, remote: RemoteWeights, signal: AbortSignal): Promise<string>;
   /** Text of a chat through the model's template. Throws `bad_request` with the template's own message. */

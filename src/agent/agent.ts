@@ -10,15 +10,16 @@ import type { ControlMessage } from '../core/messages.js';
 import { placeModel } from '../core/placement.js';
 import type { Capabilities, DesiredState, NodeId, Plan } from '../core/types.js';
 import { streamUnderEither, underEither } from '../either-signal.js';
-import type { Clock, FrameLink, Log, Machine, ModelLibrary, ModelUpkeep, Network, PeerEvents, RemoteWeights, RingEdge, RunnerLauncher, SleepGuard } from '../ports.js';
+import type { Clock, FrameLink, Log, Machine, ModelDetails, ModelLibrary, ModelUpkeep, Network, PeerEvents, RemoteWeights, RingEdge, RunnerLauncher, SleepGuard } from '../ports.js';
 import { DeviceWatch } from './device-watch.js';
+import { embed } from './embeddings.js';
 import { createRemoteWeights } from './holders.js';
 import { shardsInPlans } from './known-models.js';
 import { steadyLinks } from './link-record.js';
 import { Models } from './models.js';
 import { RequestRouter } from './request-router.js';
 import { RunnerPool } from './runner-pool.js';
-import type { AgentService, ClusterEventKind, ClusterStatus, ClusterUpdate, CompletionEvent, CompletionTask, InstanceView, ModelView, PlanRequest, Prompt } from './service.js';
+import type { AgentService, ClusterEventKind, ClusterStatus, ClusterUpdate, CompletionEvent, CompletionTask, EmbeddingAnswer, EmbeddingTask, InstanceView, ModelView, PlanRequest, Prompt } from './service.js';
 import { StageWorker } from './stage-worker.js';
 import { clusterStatus } from './status-view.js';
 import type { ViewSources } from './status-view.js';
@@ -225,6 +226,18 @@ export class Agent implements AgentService {
 
   countTokens(model: string, prompt: Prompt, signal: AbortSignal): Promise<number> {
     return underEither([signal, this.life.signal], (either) => this.router.countTokens(model, prompt, either));
+  }
+
+  embed(task: EmbeddingTask, signal: AbortSignal): Promise<EmbeddingAnswer> {
+    return embed({
+      resolveModel: (reference) => this.held.known(reference),
+      details: (model, either) => this.ports.library.details(model, this.remote, either),
+      complete: (completion, either) => this.complete(completion, either),
+    }, task, signal);
+  }
+
+  details(model: string, signal: AbortSignal): Promise<ModelDetails> {
+    return underEither([signal, this.life.signal], async (either) => this.ports.library.details(this.held.known(model), this.remote, either));
   }
 
   watch(signal: AbortSignal): AsyncIterable<ClusterUpdate> {

@@ -18,7 +18,7 @@ export function heldModels(records: readonly NodeRecord[], desired: DesiredState
     }
   }
   return [...views.values()]
-    .map(({ model, heldBy }): ModelView => ({ ...model, heldBy: heldBy.sort(), loaded: isLoaded(model, desired), trainedContext: null }))
+    .map(({ model, heldBy }): ModelView => ({ ...model, heldBy: heldBy.sort(), loaded: isLoaded(model, desired) }))
     .sort((a, b) => (a.name < b.name ? -1 : a.name > b.name ? 1 : a.digest < b.digest ? -1 : 1));
 }
 

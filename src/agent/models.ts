@@ -5,6 +5,7 @@
  * It must not know messages, links or stages: it puts questions to the cluster core and hears of its changes.
  */
 import type { ClusterInput, ClusterNode } from '../core/cluster.js';
+import { nearestName } from '../core/nearest-name.js';
 import { errorCodeOf, errorMessageOf, RingError } from '../core/errors.js';
 import type { ErrorCode } from '../core/errors.js';
 import type { ClusterMessage } from '../core/messages.js';
@@ -180,7 +181,9 @@ export class Models {
     const known = resolveModel(reference, this.ports.aliveRecords(), this.ports.cluster.desired(), this.settings.defaultModel);
     if (known !== null) return known;
     const names = this.list().map((model) => model.name);
-    throw new RingError('unknown_model', `no node of this cluster holds a model "${reference}"; known: ${names.length === 0 ? 'none' : names.join(', ')}`);
+    if (reference === '') throw new RingError('unknown_model', noDefaultText(names));
+    const meant = nearestName(reference, names);
+    throw new RingError('unknown_model', `no node of this cluster holds a model "${reference}"${meant === null ? '' : `; did you mean "${meant}"?`}${knownText(names)}`);
   }
 
   /** `keepAliveMs`: what the request says of it; absent = nothing. */
@@ -269,4 +272,17 @@ export class Models {
   private async pause(delayMs: number): Promise<void> {
     await new Promise<void>((resolve) => void this.ports.clock.after(delayMs, resolve));
   }
+}
+
+/** Names of a long list that an error tells. */
+const NAMES_TOLD_MAX = 10;
+
+function knownText(names: readonly string[]): string {
+  if (names.length === 0) return '; none is known: start an agent with --model FILE, or fetch one with "agent pull"';
+  const more = names.length - NAMES_TOLD_MAX;
+  return `; known: ${names.slice(0, NAMES_TOLD_MAX).join(', ')}${more > 0 ? ` and ${more} more` : ''}`;
+}
+
+function noDefaultText(names: readonly string[]): string {
+  return `the request names no model, and there is not exactly one that is served: name one${knownText(names)}`;
 }

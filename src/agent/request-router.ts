@@ -121,12 +121,13 @@ export class RequestRouter {
     const startedMs = this.ports.clock.now();
     const model = await this.ports.resolveModel(asked.model);
     const prompt = await this.tokenize(model, asked, signal);
-    const { tokens: promptTokens, opened } = prompt;
-    if (promptTokens.length === 0) throw new RingError('bad_request', 'the prompt is empty: give at least one token');
+    const { opened } = prompt;
+    if (prompt.tokens.length === 0) throw new RingError('bad_request', 'the prompt is empty: give at least one token');
     const task = { ...asked, sampling: await this.samplingOf(model, asked, prompt, signal) };
     const instance = await this.loaded(model, task, signal);
     const table = await this.ports.vocabularies.table(model, signal);
     const contextTokens = instance.plan?.contextTokens ?? 0;
+    const promptTokens = task.truncate === true ? shortened(prompt.tokens, contextTokens - 1) : prompt.tokens;
     if (promptTokens.length >= contextTokens) {
       throw new RingError('context_too_long', `the prompt has ${promptTokens.length} tokens, and the context of ${model.name} is ${contextTokens} tokens here: shorten it, or start with a larger --ctx`, { promptTokens: promptTokens.length, contextTokens });
     }
@@ -140,6 +141,7 @@ export class RequestRouter {
     const pieceOf = (token: number): Uint8Array => marks.get(token) ?? table.pieces[token] ?? new Uint8Array();
     let firstTokenMs = 0;
     let reusedTokens = 0;
+    let embedding: Float32Array | undefined;
     let reason: FinishReason | null = null;
     let stopped = false;
     const answer = this.tokens(instance, promptTokens, drawn, task, maxTokens, signal);
@@ -150,6 +152,7 @@ export class RequestRouter {
         break;
       }
       reusedTokens = arrival.reusedTokens ?? reusedTokens;
+      embedding = arrival.embedding ?? embedding;
       const isEnd = arrival.endOfGeneration && !task.sampling.ignoreEos;
       const matched = stop.push(text.push(isEnd ? new Uint8Array() : pieceOf(arrival.token)));
       const probabilities = arrival.probability === undefined || isEnd ? {} : { probabilities: [textProbability(arrival.token, arrival.probability, table, pieceOf)] };
@@ -174,6 +177,7 @@ export class RequestRouter {
       promptTokens: promptTokens.length,
       completionTokens: drawn.length,
       reusedTokens,
+      ...(embedding === undefined ? {} : { embedding }),
       timings: {
         firstTokenMs: firstTokenMs - startedMs,
         totalMs: endMs - startedMs,
@@ -403,6 +407,11 @@ export class RequestRouter {
   private async pause(delayMs: number, signal: AbortSignal): Promise<void> {
     await orAborted(new Promise<void>((resolve) => this.ports.clock.after(delayMs, resolve)), signal);
   }
+}
+
+/** The first tokens and the last: models may mark the end of a text by it. */
+function shortened(tokens: readonly number[], most: number): readonly number[] {
+  return tokens.length <= most || most < 1 ? tokens : [...tokens.slice(0, most - 1), ...tokens.slice(-1)];
 }
 
 /** Control tokens that are text in this answer: marks of thoughts and of tool calls, and what its grammar names. */

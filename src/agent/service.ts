@@ -9,7 +9,7 @@ import type {
   Backend, Capabilities, HeldModel, InstanceLife, InstanceState, LayerRange, NodeId, Plan, PlacementPolicy, PlanNote, RequestedNode, SamplingSettings,
   Spill, StageState, Term,
 } from '../core/types.js';
-import type { ModelUpkeep } from '../ports.js';
+import type { ModelDetails, ModelUpkeep } from '../ports.js';
 
 export type ChatContent = string | null | readonly { readonly type: string; readonly text?: string }[];
 
@@ -47,6 +47,24 @@ export interface CompletionTask {
   readonly toolCalling?: ToolCalling;
   /** Tells this node's clients apart: they take turns. Absent = the node itself. */
   readonly client?: string;
+  /** A prompt that is longer than the context is cut; its last token stays. Absent = it is refused. */
+  readonly truncate?: boolean;
+}
+
+export interface EmbeddingTask {
+  /** As a completion's. */
+  readonly model: string;
+  readonly inputs: readonly Prompt[];
+  /** As a completion's. */
+  readonly truncate: boolean;
+  readonly client?: string;
+}
+
+export interface EmbeddingAnswer {
+  readonly model: string;
+  /** `[hiddenSize]` each, of length 1, in the order of the inputs. */
+  readonly vectors: readonly Float32Array[];
+  readonly promptTokens: number;
 }
 
 export interface CompletionTimings {
@@ -69,6 +87,8 @@ export type CompletionEvent =
       readonly completionTokens: number;
       /** Tokens of the prompt that were not computed, because the ring held them already. */
       readonly reusedTokens: number;
+      /** Where the sampling settings have a `pooling`; `[hiddenSize]`, as the engine gives it. */
+      readonly embedding?: Float32Array;
       readonly timings: CompletionTimings;
     };
 
@@ -149,7 +169,6 @@ export interface PlanRequest {
 export interface ModelView extends HeldModel {
   readonly heldBy: readonly NodeId[];
   readonly loaded: boolean;
-  readonly trainedContext: number | null;
 }
 
 /** `healed`: a model that was interrupted serves again. */
@@ -183,6 +202,10 @@ export interface AgentService {
   complete(task: CompletionTask, signal: AbortSignal): AsyncIterable<CompletionEvent>;
   /** Tokens that a prompt becomes, with everything that the model's template adds. */
   countTokens(model: string, prompt: Prompt, signal: AbortSignal): Promise<number>;
+  /** Vectors of texts. Throws `bad_request` when the model cannot. Aborting the signal frees every stage. */
+  embed(task: EmbeddingTask, signal: AbortSignal): Promise<EmbeddingAnswer>;
+  /** What the header of a model says, wherever the model is. */
+  details(model: string, signal: AbortSignal): Promise<ModelDetails>;
   /** True when a request could be taken now (an agent that has found its coordinator). */
   ready(): boolean;
   /** What happened lately, the status, then what is new of both (a status at most twice a second). Ends at the abort. */

@@ -5,7 +5,7 @@
  */
 import { Hono } from 'hono';
 import type { Context } from 'hono';
-import type { AgentService, CompletionTask, Prompt } from '../agent/service.js';
+import type { AgentService, CompletionTask, EmbeddingTask, Prompt } from '../agent/service.js';
 import { RingError } from '../core/errors.js';
 import { addAnthropicRoutes } from './anthropic-routes.js';
 import { answerOfError, ApiError, isServerFault } from './api-error.js';
@@ -13,11 +13,13 @@ import type { ApiEnv, ApiOptions } from './api-options.js';
 import { BodyBudget } from './body-budget.js';
 import { addClusterRoutes } from './cluster-routes.js';
 import { addCompletionRoutes } from './completion-routes.js';
+import { addEmbeddingRoutes } from './embedding-routes.js';
 import { errorBodyFor } from './error-shapes.js';
 import { addDashboardRoutes, DASHBOARD_PATHS, dashboardPage, wantsPage } from './dashboard-routes.js';
 import { checkHost, checkOrigin, KeyCheck } from './guards.js';
 import { Metrics } from './metrics.js';
 import { addModelRoutes } from './model-routes.js';
+import { addOllamaModelRoutes } from './ollama-model-routes.js';
 import { addOllamaRoutes } from './ollama-routes.js';
 import { addUpkeepRoutes } from './upkeep-routes.js';
 
@@ -33,6 +35,7 @@ const METHODS: readonly (readonly [path: string, methods: string])[] = [
   ['/v1/models/:id{.+}', 'GET'],
   ['/v1/chat/completions', 'POST'],
   ['/v1/completions', 'POST'],
+  ['/v1/embeddings', 'POST'],
   ['/v1/messages', 'POST'],
   ['/v1/messages/count_tokens', 'POST'],
   ['/api/version', 'GET'],
@@ -41,6 +44,8 @@ const METHODS: readonly (readonly [path: string, methods: string])[] = [
   ['/api/show', 'POST'],
   ['/api/chat', 'POST'],
   ['/api/generate', 'POST'],
+  ['/api/embed', 'POST'],
+  ['/api/embeddings', 'POST'],
   ['/v1/cluster', 'GET'],
   ['/v1/cluster/events', 'GET'],
   ['/v1/cluster/models', 'GET'],
@@ -91,12 +96,13 @@ export function createApp(service: AgentService, options: ApiOptions): Hono<ApiE
   app.get('/metrics', async (context) => context.body(await metrics.text(), 200, { 'Content-Type': metrics.contentType }));
   const answering = {
     ready: () => service.ready(),
-    models: () => service.models(),
-    status: () => service.status(),
     countTokens: (model: string, prompt: Prompt, signal: AbortSignal) => service.countTokens(model, prompt, signal),
+    embed: (task: EmbeddingTask, signal: AbortSignal) => metrics.countedEmbedding(task, signal),
     complete: (task: CompletionTask, signal: AbortSignal) => metrics.counted(task, signal),
   };
   addCompletionRoutes(app, answering, options);
+  addEmbeddingRoutes(app, answering, options);
+  addOllamaModelRoutes(app, service, options);
   addOllamaRoutes(app, answering, options);
   addAnthropicRoutes(app, answering, options);
   addClusterRoutes(app, service, options);
@@ -159,8 +165,9 @@ function welcomeText(options: ApiOptions): string {
     'GET    /v1/models                   models that the cluster can serve',
     'POST   /v1/chat/completions         OpenAI\'s chat API, also as a stream',
     'POST   /v1/completions              OpenAI\'s text API, also as a stream',
+    'POST   /v1/embeddings               OpenAI\'s embeddings',
     'POST   /v1/messages                 Anthropic\'s API, also as a stream; /v1/messages/count_tokens',
-    'POST   /api/chat, /api/generate     Ollama\'s API; also /api/tags, /api/show, /api/ps',
+    'POST   /api/chat, /api/generate     Ollama\'s API; also /api/embed, /api/tags, /api/show, /api/ps',
     'GET    /v1/cluster                  nodes, coordinator, instances and their stages',
     'GET    /v1/cluster/events           the same live, as server-sent events, and what happens in words',
     'GET    /v1/cluster/models           models, with the nodes that hold them',

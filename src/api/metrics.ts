@@ -5,7 +5,7 @@
  * are model names, node names and states: no prompt, no answer, no client is in any of them. It must not know HTTP.
  */
 import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client';
-import type { AgentService, ClusterStatus, CompletionEvent, CompletionTask } from '../agent/service.js';
+import type { AgentService, ClusterStatus, CompletionEvent, CompletionTask, EmbeddingAnswer, EmbeddingTask } from '../agent/service.js';
 import { errorCodeOf } from '../core/errors.js';
 
 const FIRST_TOKEN_SECONDS = [0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120];
@@ -74,6 +74,26 @@ export class Metrics {
         }
         yield event;
       }
+    } catch (error) {
+      outcome = errorCodeOf(error);
+      throw error;
+    } finally {
+      this.underWay.dec();
+      this.requests.inc({ model, outcome });
+    }
+  }
+
+  /** The same vectors, counted. */
+  async countedEmbedding(task: EmbeddingTask, signal: AbortSignal): Promise<EmbeddingAnswer> {
+    this.underWay.inc();
+    let model = OTHER_MODEL;
+    let outcome = 'cancelled';
+    try {
+      const answer = await this.service.embed(task, signal);
+      model = this.modelLabel(answer.model);
+      outcome = 'embedded';
+      this.promptTokens.inc({ model }, answer.promptTokens);
+      return answer;
     } catch (error) {
       outcome = errorCodeOf(error);
       throw error;

@@ -1,54 +1,28 @@
 /**
- * Ollama's API, for clients that speak nothing else: chat, generate, tags, show, ps, version. Models cannot be pulled or
- * made through it.
+ * Ollama's API, for clients that speak nothing else: chat and generate. What it says of models is in ollama-model-routes.ts.
  *
  * Streams are lines of JSON. An error before the first line has its own status; later it is a line `{"error": …}`, and
  * no line says `done`.
  */
 import type { Hono } from 'hono';
-import type { AgentService, ModelView } from '../agent/service.js';
-import { RingError } from '../core/errors.js';
+import type { AgentService } from '../agent/service.js';
 import type { FinishReason } from '../core/messages.js';
 import type { AnswerUsage } from './answer-events.js';
 import { Answering } from './answering.js';
 import type { AnswerFormat } from './answering.js';
 import type { ApiEnv, ApiOptions } from './api-options.js';
 import { readJsonBody } from './guards.js';
-import { parseOllamaChat, parseOllamaGenerate, parseOllamaShow } from './ollama-schema.js';
+import { timeText } from './ollama-model-routes.js';
+import { parseOllamaChat, parseOllamaGenerate } from './ollama-schema.js';
 
 const NANOS_PER_MILLI = 1e6;
 /** White space before a line's JSON says nothing and keeps the connection. */
 const HEARTBEAT = ' ';
 const LINES_HEADERS = { 'Content-Type': 'application/x-ndjson', 'Cache-Control': 'no-cache, no-transform', 'X-Accel-Buffering': 'no' };
-/** Ollama says when a model will be unloaded; here it stays until somebody unloads it. */
-const NEVER = '2318-01-01T00:00:00Z';
 
 type Endpoint = 'chat' | 'generate';
 
-export function addOllamaRoutes(app: Hono<ApiEnv>, service: Pick<AgentService, 'complete' | 'models' | 'ready' | 'status'>, options: ApiOptions): void {
-  app.get('/api/version', (context) => context.json({ version: options.agentVersion }));
-  app.get('/api/tags', (context) => context.json({ models: service.models().map((model) => tagOf(model, options)) }));
-  app.get('/api/ps', (context) => context.json({
-    models: service.models().filter((model) => model.loaded).map((model) => {
-      const instance = service.status().instances.find((one) => one.modelDigest === model.digest);
-      const residentBytes = (instance?.stages ?? []).reduce((sum, stage) => sum + stage.residentBytes, 0);
-      return { ...tagOf(model, options), size: residentBytes, size_vram: 0, expires_at: NEVER, context_length: instance?.contextTokens ?? 0 };
-    }),
-  }));
-  app.post('/api/show', async (context) => {
-    const name = parseOllamaShow(await readJsonBody(context.req.raw));
-    const model = service.models().find((one) => one.name === name);
-    if (model === undefined) throw new RingError('unknown_model', `model ${JSON.stringify(name.slice(0, 100))} not found: GET /api/tags lists those that there are`);
-    const { architecture } = model;
-    return context.json({
-      modelfile: '', parameters: '', template: '', details: tagOf(model, options).details, capabilities: ['completion'], modified_at: timeText(options.startedAt),
-      model_info: {
-        'general.architecture': architecture,
-        [`${architecture}.block_count`]: model.layers,
-        ...(model.trainedContext === null ? {} : { [`${architecture}.context_length`]: model.trainedContext }),
-      },
-    });
-  });
+export function addOllamaRoutes(app: Hono<ApiEnv>, service: Pick<AgentService, 'complete' | 'ready'>, options: ApiOptions): void {
   const answering = new Answering(service, options);
   app.post('/api/chat', async (context) => answering.answer(context, parseOllamaChat(await readJsonBody(context.req.raw), options), ollamaFormat('chat', options)));
   app.post('/api/generate', async (context) => answering.answer(context, parseOllamaGenerate(await readJsonBody(context.req.raw), options), ollamaFormat('generate', options)));
@@ -115,19 +89,4 @@ function line(value: object): string {
 
 function nanos(millis: number): number {
   return Math.round(millis * NANOS_PER_MILLI);
-}
-
-function timeText(unixSeconds: number): string {
-  return new Date(unixSeconds * 1000).toISOString();
-}
-
-function tagOf(model: ModelView, { startedAt }: ApiOptions) {
-  return {
-    name: model.name,
-    model: model.name,
-    modified_at: timeText(startedAt),
-    size: model.sizeBytes,
-    digest: model.digest,
-    details: { parent_model: '', format: 'gguf', family: model.architecture, families: [model.architecture], parameter_size: '', quantization_level: '' },
-  };
 }

@@ -5,6 +5,7 @@
  * for two answers or for JSON must not believe that it got them. Fields that cannot change the answer pass. Fields of
  * other servers pass at the value that means "off". Everything unknown is refused, as it may change the answer.
  */
+import { nearestName } from '../core/nearest-name.js';
 import { ApiError } from './api-error.js';
 
 /** Cannot change the answer: for the provider's accounts, caches and routing. */
@@ -118,32 +119,4 @@ export function unknownField(name: string, known: ReadonlySet<string>): ApiError
     message: `Unknown field '${shown}': it might change the answer, so it is not ignored.`
       + (nearest !== null && known.has(nearest) ? ` Did you mean '${nearest}'?` : ' Leave it out.'),
   });
-}
-
-/** The known name at the smallest edit distance, if that is small enough to be a slip. */
-function nearestName(name: string, known: ReadonlySet<string>): string | null {
-  let nearest: string | null = null;
-  let smallest = Math.max(1, Math.floor(name.length / 3)) + 1;
-  for (const candidate of known) {
-    const distance = editDistance(name, candidate);
-    if (distance < smallest) {
-      smallest = distance;
-      nearest = candidate;
-    }
-  }
-  return nearest;
-}
-
-/** Levenshtein's. */
-function editDistance(left: string, right: string): number {
-  let row = Array.from({ length: right.length + 1 }, (_, index) => index);
-  for (let i = 1; i <= left.length; i += 1) {
-    const next = [i];
-    for (let j = 1; j <= right.length; j += 1) {
-      const replaced = (row[j - 1] ?? 0) + (left[i - 1] === right[j - 1] ? 0 : 1);
-      next.push(Math.min(replaced, (row[j] ?? 0) + 1, (next[j - 1] ?? 0) + 1));
-    }
-    row = next;
-  }
-  return row[right.length] ?? 0;
 }

@@ -121,7 +121,7 @@ export function modelObject(model: ModelView, created: number): object {
       size_bytes: model.sizeBytes,
       architecture: model.architecture,
       layers: model.layers,
-      trained_context: model.trainedContext,
+      trained_context: model.trainedContext ?? null,
       held_by: model.heldBy,
       loaded: model.loaded,
     },

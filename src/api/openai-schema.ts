@@ -234,7 +234,7 @@ function promptOf(prompt: unknown): Prompt {
   throw invalid('prompt', 'must be one text or one list of token ids (send several prompts as several requests)');
 }
 
-function isTokenId(value: unknown): value is number {
+export function isTokenId(value: unknown): value is number {
   return typeof value === 'number' && Number.isInteger(value) && value >= 0 && value <= TOKEN_ID_MAX;
 }
 

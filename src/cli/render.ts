@@ -67,7 +67,7 @@ export function renderModels(models: readonly ModelView[]): string {
   if (models.length === 0) return 'No node of the cluster holds a model.';
   const rows = models.map((model) => [
     clip(model.name, MODEL_COLUMNS), clip(model.architecture, NAME_COLUMNS), String(model.layers), bytesText(model.sizeBytes),
-    model.trainedContext === null ? NOTHING : grouped(model.trainedContext), model.heldBy.length === 0 ? 'web' : counted(model.heldBy.length, 'node'),
+    model.trainedContext === undefined ? NOTHING : grouped(model.trainedContext), model.heldBy.length === 0 ? 'web' : counted(model.heldBy.length, 'node'),
     model.loaded ? 'yes' : 'no', model.digest.slice(0, DIGEST_SHOWN),
   ]);
   return renderTable(['Model', 'Architecture', 'Layers', 'Size', 'Context', 'Held by', 'Loaded', 'Digest'], rows, [2, 3, 4]);

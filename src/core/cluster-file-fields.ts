@@ -1,6 +1,7 @@
 /**
  * The cluster file's schema as data: every key with its type, default and meaning, for reading, messages and the manual.
  */
+import { editDistance } from './nearest-name.js';
 
 export interface Field {
   readonly key: string;
@@ -75,19 +76,4 @@ export function suggestionFor(word: string, known: readonly string[]): string | 
     }
   }
   return best;
-}
-
-/** Levenshtein; words far apart in length are not measured. */
-function editDistance(a: string, b: string): number {
-  if (Math.abs(a.length - b.length) > MAX_TYPO_DISTANCE) return MAX_TYPO_DISTANCE + 1;
-  let row = Array.from({ length: b.length + 1 }, (_value, index) => index);
-  for (let i = 1; i <= a.length; i += 1) {
-    const next = [i];
-    for (let j = 1; j <= b.length; j += 1) {
-      const replaced = (row[j - 1] ?? 0) + (a[i - 1] === b[j - 1] ? 0 : 1);
-      next.push(Math.min(replaced, (row[j] ?? 0) + 1, (next[j - 1] ?? 0) + 1));
-    }
-    row = next;
-  }
-  return row[b.length] ?? 0;
 }

@@ -77,6 +77,8 @@ export interface HeldModel extends ModelIdentity {
   readonly name: string;
   readonly architecture: string;
   readonly layers: number;
+  /** Context that it was trained for, in tokens. Absent = not known. */
+  readonly trainedContext?: number;
   /** Absent = on the disk of the node that says so. */
   readonly source?: ModelSource;
 }

@@ -19,7 +19,7 @@ import { isDigest } from './header-cache.js';
 import type { HubClient } from './hub-client.js';
 import { chooseFiles } from './hub-files.js';
 import { parseInternetReference } from './internet-reference.js';
-import { architectureFacts } from './model-facts.js';
+import { architectureFacts, trainedContextOf } from './model-facts.js';
 import { modelNameOf } from './model-shape.js';
 
 const FIRST_WINDOW_BYTES = 256 * 1024;
@@ -33,6 +33,7 @@ const recordSchema = z.object({
   sizeBytes: z.int().nonnegative(),
   architecture: z.string().max(200),
   layers: z.int().positive(),
+  trainedContext: z.int().positive().optional(),
   source: z.object({
     repository: z.string(), revision: z.string(),
     files: z.array(z.object({ location: z.string().max(2048), sizeBytes: z.int().nonnegative() })).min(1).max(MAX_SHARDS),
@@ -81,7 +82,7 @@ export class InternetModels {
     const facts = architectureFacts(header);
     const before = this.records.get(header.identity.digest);
     const record: SourceRecord = {
-      ...header.identity, name: before?.name ?? sent.name, architecture: facts.architecture, layers: facts.layers,
+      ...header.identity, name: before?.name ?? sent.name, architecture: facts.architecture, layers: facts.layers, ...trainedContextOf(header),
       source: { ...found.source, files: [...found.source.files] }, fileDigests: [...found.fileDigests],
       references: [...before?.references ?? [], reference].slice(-MAX_REFERENCES),
     };
@@ -181,8 +182,8 @@ export class InternetModels {
 }
 
 function heldModel(record: SourceRecord): HeldModel {
-  const { name, digest, sizeBytes, architecture, layers, source } = record;
-  return { name, digest, sizeBytes, architecture, layers, source };
+  const { name, digest, sizeBytes, architecture, layers, trainedContext, source } = record;
+  return { name, digest, sizeBytes, architecture, layers, ...(trainedContext === undefined ? {} : { trainedContext }), source };
 }
 
 async function namesIn(directory: string): Promise<string[]> {

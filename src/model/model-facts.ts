@@ -10,6 +10,8 @@ import type { GgufHeader } from './gguf-reader.js';
 import { metadataArray, metadataNumber, metadataText } from './gguf-values.js';
 
 export const MAX_LAYERS = 1024;
+/** What the wire takes. */
+const MAX_CONTEXT_TOKENS = 2 ** 32 - 1;
 const LAYER_TENSOR = /^blk\.(\d+)\./;
 
 /** The layer that a tensor belongs to; null for global ones. */
@@ -35,6 +37,13 @@ export function architectureFacts(header: GgufHeader): ArchitectureFacts {
     if (layer !== null && layer >= layers) throw badGguf(where, `tensor ${JSON.stringify(tensor.name)} is beyond the ${layers} layers`);
   }
   return { architecture, metadata: header.metadata, layers, vocabularySize: vocabularySize(header, architecture) };
+}
+
+/** The context that a model was trained for, where its header says so. */
+export function trainedContextOf(header: GgufHeader): { readonly trainedContext?: number } {
+  const architecture = metadataText(header.metadata, 'general.architecture') ?? '';
+  const tokens = metadataNumber(header.metadata, `${architecture}.context_length`);
+  return tokens === null || !Number.isInteger(tokens) || tokens < 1 || tokens > MAX_CONTEXT_TOKENS ? {} : { trainedContext: tokens };
 }
 
 function vocabularySize(header: GgufHeader, architecture: string): number {

@@ -9,7 +9,7 @@ import { existsSync } from 'node:fs';
 import { stat } from 'node:fs/promises';
 import { RingError } from '../core/errors.js';
 import type { HeldModel, HeldShard, ModelShape } from '../core/types.js';
-import type { ChatPrompt, Log, ModelLibrary, RemoteWeights, StageFiles, StageFilesRequest, StagePart, TensorContent, WeightsHeader } from '../ports.js';
+import type { ChatPrompt, Log, ModelDetails, ModelLibrary, RemoteWeights, StageFiles, StageFilesRequest, StagePart, TensorContent, WeightsHeader } from '../ports.js';
 import { catalogueReference, readCatalogue } from './catalogue.js';
 import type { ChatTemplate } from './chat-template.js';
 import { chatTemplate } from './chat-template.js';
@@ -23,6 +23,7 @@ import { isInternetReference } from './internet-reference.js';
 import { findModel } from './model-names.js';
 import { ModelKeeper } from './model-keeper.js';
 import { noteUse } from './holdings.js';
+import { modelDetails } from './model-details.js';
 import { modelShape } from './model-shape.js';
 import type { StoredModel } from './model-store.js';
 import { ModelStore } from './model-store.js';
@@ -130,6 +131,10 @@ export class DiskModelLibrary implements ModelLibrary {
   async shape(model: HeldModel, remote: RemoteWeights, signal: AbortSignal): Promise<ModelShape> {
     const shape = modelShape(await this.headerOf(model, remote, signal), model.name);
     return model.source === undefined ? shape : { ...shape, source: model.source };
+  }
+
+  async details(model: HeldModel, remote: RemoteWeights, signal: AbortSignal): Promise<ModelDetails> {
+    return modelDetails(await this.headerOf(model, remote, signal));
   }
 
   async vocabularyFile(model: HeldModel, remote: RemoteWeights, signal: AbortSignal): Promise<string> {

@@ -2,6 +2,7 @@
  * How people name models: by name, by the beginning of the digest, and what to say when nothing fits.
  */
 import { RingError } from '../core/errors.js';
+import { editDistance } from '../core/nearest-name.js';
 import type { HeldModel } from '../core/types.js';
 
 const MIN_DIGEST_PREFIX = 6;
@@ -25,25 +26,10 @@ export function findModel(reference: string, models: readonly HeldModel[]): Held
 
 /** Says what is there, the closest names first. */
 export function unknownModel(reference: string, models: readonly HeldModel[]): RingError {
-  const names = [...new Set(models.map((model) => model.name))].sort((a, b) => distance(reference, a) - distance(reference, b) || (a < b ? -1 : 1));
+  const distance = (name: string): number => editDistance(reference.toLowerCase(), name.toLowerCase());
+  const names = [...new Set(models.map((model) => model.name))].sort((a, b) => distance(a) - distance(b) || (a < b ? -1 : 1));
   const advice = names.length === 0
     ? 'No node holds any model: start an agent with --model FILE'
     : `Known models: ${names.slice(0, MAX_SUGGESTIONS).join(', ')}${names.length > MAX_SUGGESTIONS ? `, and ${names.length - MAX_SUGGESTIONS} more` : ''}`;
   return new RingError('unknown_model', `there is no model ${JSON.stringify(reference.slice(0, 200))}. ${advice}`, { reference: reference.slice(0, 200) });
-}
-
-/** Levenshtein distance of the first 64 characters, without case. */
-function distance(left: string, right: string): number {
-  const a = left.toLowerCase().slice(0, 64);
-  const b = right.toLowerCase().slice(0, 64);
-  let row = Array.from({ length: b.length + 1 }, (_, index) => index);
-  for (let i = 1; i <= a.length; i++) {
-    const next = [i];
-    for (let j = 1; j <= b.length; j++) {
-      const replace = (row[j - 1] ?? 0) + (a[i - 1] === b[j - 1] ? 0 : 1);
-      next.push(Math.min(replace, (row[j] ?? 0) + 1, (next[j - 1] ?? 0) + 1));
-    }
-    row = next;
-  }
-  return row[b.length] ?? 0;
 }

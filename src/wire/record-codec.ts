@@ -189,6 +189,7 @@ export function toHeldModelMessage(model: HeldModel): ringagent.gossip.HeldModel
     name: model.name,
     architecture: model.architecture,
     layers: model.layers,
+    trainedContext: model.trainedContext ?? 0,
     ...(model.source === undefined ? {} : { source: { ...model.source, files: model.source.files.map((file) => ({ ...file })) } }),
   };
 }
@@ -200,6 +201,7 @@ export function fromHeldModelMessage(message: ringagent.gossip.HeldModel.$Proper
     name: readName(message.name, 'model.name'),
     architecture: readText(message.architecture, 'model.architecture'),
     layers: readUnsigned(message.layers, 'model.layers', MAX_LAYERS),
+    ...(message.trainedContext ? { trainedContext: readUnsigned(message.trainedContext, 'model.trained_context') } : {}),
     ...(message.source === null || message.source === undefined ? {} : { source: fromSourceMessage(message.source) }),
   };
 }

@@ -276,7 +276,7 @@ describe('API', () => {
     expect(wrongMethod.headers.get('allow')).toBe('POST');
     expect((await call('/v1/models', { method: 'DELETE' })).status).toBe(405);
     expect((await call('/v1/cluster/models', { json: {} })).status).toBe(405);
-    const unknown = await call('/v1/embeddings', { json: {} });
+    const unknown = await call('/v1/nothing', { json: {} });
     expect(unknown.status).toBe(404);
     expect(errorOf(unknown).code).toBe('unknown_route');
   });

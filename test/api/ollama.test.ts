@@ -25,8 +25,8 @@ it('lists, shows and tells what is loaded', async () => {
   expect(await client.version()).toEqual({ version: '1.2.3' });
   expect((await client.list()).models[0]).toMatchObject({ name: MODEL.name, digest: MODEL.digest, size: MODEL.sizeBytes, details: { family: 'llama' } });
   expect((await client.ps()).models[0]).toMatchObject({ name: MODEL.name });
-  expect(await client.show({ model: `${MODEL.name}:latest` })).toMatchObject({ model_info: { 'llama.block_count': 8 }, capabilities: ['completion'] });
-  await expect(client.show({ model: 'none' })).rejects.toThrow('"none" not found');
+  expect(await client.show({ model: `${MODEL.name}:latest` })).toMatchObject({ model_info: { 'llama.block_count': 8 }, capabilities: ['completion', 'tools', 'thinking', 'embedding'], details: { parameter_size: '4.72M', quantization_level: 'Q8_0' } });
+  await expect(client.show({ model: 'none' })).rejects.toThrow('"none"');
 });
 
 it('answers a chat whole and as a stream, over pauses', async () => {

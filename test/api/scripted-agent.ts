@@ -2,12 +2,12 @@
  * An agent that says what a test tells it to, for the tests of the HTTP API. No engine, no network.
  */
 import type {
-  AgentService, ClusterEventKind, ClusterStatus, ClusterUpdate, CompletionEvent, CompletionTask, InstanceView, ModelView, PlanRequest, Prompt,
+  AgentService, ClusterEventKind, ClusterStatus, ClusterUpdate, CompletionEvent, CompletionTask, EmbeddingAnswer, EmbeddingTask, InstanceView, ModelView, PlanRequest, Prompt,
 } from '../../src/agent/service.js';
 import type { ApiOptions } from '../../src/api/api-options.js';
 import { RingError } from '../../src/core/errors.js';
 import type { Plan } from '../../src/core/types.js';
-import type { Log } from '../../src/ports.js';
+import type { Log, ModelDetails } from '../../src/ports.js';
 
 export const MODEL: ModelView = {
   name: 'kjv-q8_0',
@@ -74,6 +74,7 @@ export class ScriptedAgent implements AgentService {
   readonly tasks: CompletionTask[] = [];
   readonly planRequests: PlanRequest[] = [];
   readonly unloaded: string[] = [];
+  readonly embeddingTasks: EmbeddingTask[] = [];
   isReady = true;
   script: Script = () => answerOf(['In the', ' beginning']);
   /** Thrown by plan and load when set. */
@@ -123,6 +124,20 @@ export class ScriptedAgent implements AgentService {
   async countTokens(model: string, prompt: Prompt): Promise<number> {
     if (model !== MODEL.name) throw new RingError('unknown_model', 'no such model');
     return prompt.kind === 'chat' ? prompt.messages.length * 10 : 1;
+  }
+
+  async embed(task: EmbeddingTask): Promise<EmbeddingAnswer> {
+    this.embeddingTasks.push(task);
+    if (this.planError !== null) throw this.planError;
+    return { model: MODEL.name, vectors: task.inputs.map((_, index) => Float32Array.of(0.6, 0, index % 2 === 0 ? 0.8 : -0.8)), promptTokens: task.inputs.length * 3 };
+  }
+
+  async details(model: string): Promise<ModelDetails> {
+    if (model !== MODEL.name) throw new RingError('unknown_model', `no node of this cluster holds a model "${model}"`);
+    return {
+      architecture: 'llama', layers: 8, hiddenSize: 3, vocabularySize: 100, trainedContext: 1024, parameters: 4_720_000, weights: 'q8_0',
+      chatTemplate: '{% if tools %}{% endif %}<think>', pooling: 'mean', causal: true, facts: { 'general.architecture': 'llama', 'llama.block_count': 8 },
+    };
   }
 
   eventCounts(): Readonly<Record<ClusterEventKind, number>> {

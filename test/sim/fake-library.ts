@@ -4,7 +4,7 @@
  */
 import { RingError } from '../../src/core/errors.js';
 import type { HeldModel, HeldShard, ModelShape } from '../../src/core/types.js';
-import type { Clock, ModelLibrary, RemoteWeights, StageFiles, StageFilesRequest, TensorContent, WeightsHeader } from '../../src/ports.js';
+import type { Clock, ModelDetails, ModelLibrary, RemoteWeights, StageFiles, StageFilesRequest, TensorContent, WeightsHeader } from '../../src/ports.js';
 import { VOCABULARY_SIZE } from './fake-model.js';
 
 const WRITE_MS = 20;
@@ -66,6 +66,10 @@ export class FakeLibrary implements ModelLibrary {
   async shape(model: HeldModel, remote: RemoteWeights, signal: AbortSignal): Promise<ModelShape> {
     await this.haveHeader(model.digest, remote, signal);
     return this.shapeOf(model.digest);
+  }
+
+  async details(): Promise<ModelDetails> {
+    throw new RingError('internal', 'nobody asks for details');
   }
 
   async vocabularyFile(model: HeldModel, remote: RemoteWeights, signal: AbortSignal): Promise<string> {

@@ -3589,6 +3589,9 @@ export namespace ringagent {
             /** HeldModel source. */
             source?: (ringagent.gossip.ModelSource.$Properties|null);
 
+            /** HeldModel trainedContext. */
+            trainedContext: number;
+
             /**
              * Encodes the specified HeldModel message. Does not implicitly {@link ringagent.gossip.HeldModel.verify|verify} messages.
              * @param message HeldModel message or plain object to encode
@@ -3630,6 +3633,9 @@ export namespace ringagent {
 
                 /** HeldModel source */
                 source?: (ringagent.gossip.ModelSource.$Properties|null);
+
+                /** HeldModel trainedContext */
+                trainedContext?: (number|null);
 
                 /** Unknown fields preserved while decoding when enabled */
                 $unknowns?: Uint8Array[];

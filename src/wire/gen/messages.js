@@ -5569,6 +5569,7 @@ export const ringagent = $root.ringagent = (() => {
             HeldModel.prototype.architecture = "";
             HeldModel.prototype.layers = 0;
             HeldModel.prototype.source = null;
+            HeldModel.prototype.trainedContext = 0;
 
             HeldModel.encode = function (message, writer, _depth) {
                 if (!writer)
@@ -5589,6 +5590,8 @@ export const ringagent = $root.ringagent = (() => {
                     writer.uint32(40).uint32(message.layers);
                 if (message.source != null && $Object.hasOwnProperty.call(message, "source"))
                     $root.ringagent.gossip.ModelSource.encode(message.source, writer.uint32(50).fork(), _depth + 1).ldelim();
+                if (message.trainedContext != null && $Object.hasOwnProperty.call(message, "trainedContext") && message.trainedContext !== 0)
+                    writer.uint32(56).uint32(message.trainedContext);
                 if (message.$unknowns != null && $Object.hasOwnProperty.call(message, "$unknowns"))
                     for (let i = 0; i < message.$unknowns.length; ++i)
                         writer.raw(message.$unknowns[i]);
@@ -5671,6 +5674,15 @@ export const ringagent = $root.ringagent = (() => {
                             if (wireType !== 2)
                                 break;
                             message.source = $root.ringagent.gossip.ModelSource.decode(reader, reader.size(), $undefined, _depth + 1, message.source);
+                            continue;
+                        }
+                    case 7: {
+                            if (wireType !== 0)
+                                break;
+                            if (value = reader.uint32())
+                                message.trainedContext = value;
+                            else
+                                delete message.trainedContext;
                             continue;
                         }
                     }
