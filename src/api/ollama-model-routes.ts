@@ -3,6 +3,7 @@
  */
 import type { Hono } from 'hono';
 import type { AgentService, InstanceView, ModelView } from '../agent/service.js';
+import { FOR_EVER_MS } from '../core/instance-life.js';
 import { templateThinks } from '../core/reasoning.js';
 import type { ModelDetails } from '../ports.js';
 import type { ApiEnv, ApiOptions } from './api-options.js';
@@ -10,7 +11,7 @@ import { readJsonBody } from './guards.js';
 import { parseOllamaShow } from './ollama-schema.js';
 import { RequestAbort } from './request-abort.js';
 
-/** Ollama says when a model will be unloaded; here it stays until somebody unloads it. */
+/** Of a model that stays. */
 const NEVER = '2318-01-01T00:00:00Z';
 
 export function addOllamaModelRoutes(app: Hono<ApiEnv>, service: Pick<AgentService, 'details' | 'models' | 'status'>, options: ApiOptions): void {
@@ -21,7 +22,7 @@ export function addOllamaModelRoutes(app: Hono<ApiEnv>, service: Pick<AgentServi
     return context.json({
       models: service.models().filter((model) => model.loaded).map((model) => {
         const instance = instances.find((one) => one.modelDigest === model.digest);
-        return { ...tagOf(model, options), ...memoryOf(instance), expires_at: NEVER, context_length: instance?.contextTokens ?? 0 };
+        return { ...tagOf(model, options), ...memoryOf(instance), expires_at: expiryOf(instance?.life.keepAliveMs ?? null, options), context_length: instance?.contextTokens ?? 0 };
       }),
     });
   });
@@ -34,6 +35,11 @@ export function addOllamaModelRoutes(app: Hono<ApiEnv>, service: Pick<AgentServi
       abort.dispose();
     }
   });
+}
+
+/** As if its last request had just ended: only the coordinator knows better. */
+function expiryOf(keepAliveMs: number | null, options: ApiOptions): string {
+  return keepAliveMs === null || keepAliveMs >= FOR_EVER_MS ? NEVER : timeText(options.now() + keepAliveMs / 1000);
 }
 
 /** Of all nodes together. */
