@@ -163,6 +163,7 @@ async function start(settings: StartSettings, log: AgentLog, undo: (() => Promis
     disconnected: (nodeId, reason) => tell((events) => events.disconnected(nodeId, reason)),
     message: (from, message) => tell((events) => events.message(from, message)),
     ringLink: (from, edge, link) => tell((events) => events.ringLink(from, edge, link)),
+    offence: (nodeId, reason, count) => tell((events) => events.offence?.(nodeId, reason, count)),
   }, library, log, systemClock);
   undo.push(() => network.stop());
   const machine = await machineFound;

@@ -2,7 +2,7 @@
  * How fast a peer may send control messages: what comes faster is read later, which the peer feels as back-pressure, and
  * whoever keeps it up breaks the protocol. A flood must cost its sender, not this node's other peers.
  *
- * An agent of a busy ring sends some thousand small messages a second. Pure but for the clock it is given.
+ * An agent of a busy ring sends some thousand small messages a second; twice ten thousand are a flood. Pure but for the clock it is given.
  */
 
 /** Messages that are handled before everything else gets a turn. */
