@@ -24,8 +24,8 @@ import { orAborted } from './vocabularies.js';
 const TOKEN_DEADLINE_MS = 300_000;
 /** After the head said how many tokens there are: time for the tail's last ones. */
 const LAST_TOKENS_DEADLINE_MS = 3_000;
-/** Longest wait for a new plan after one ended under a request. */
-const REPLAN_DEADLINE_MS = 120_000;
+/** Longest wait for a new plan after one ended under a request, unless the node's person says otherwise. */
+export const REPLAN_DEADLINE_MS = 120_000;
 /** A head that has not heard yet that its plan is active answers `not_ready`: ask again after this. */
 const RETRY_MS = 50;
 /** Loading a model for a request that named it. */
@@ -45,6 +45,8 @@ export interface RouterPorts {
   /** An instance that serves the model, if there is one: after a split healed it may have another id. */
   instanceOf(modelDigest: string): Instance | null;
   randomId(): string;
+  /** Absent = the usual one. */
+  readonly replanDeadlineMs?: number;
 }
 
 type Arrival =
@@ -77,9 +79,10 @@ export class RequestRouter {
   }
 
   /** Messages of tails and heads about our requests. */
-  receive(message: Extract<ControlMessage, { kind: 'token' | 'finished' | 'refused' }>): void {
+  receive(from: NodeId, message: Extract<ControlMessage, { kind: 'token' | 'finished' | 'refused' }>): void {
     const pending = this.pending.get(message.requestId);
-    if (pending === undefined) return;
+    // Of an attempt only its own head and tail may speak.
+    if (pending === undefined || !pending.ends.includes(from)) return;
     switch (message.kind) {
       case 'token':
         pending.arrivals.push(message);
@@ -132,7 +135,6 @@ export class RequestRouter {
       throw new RingError('context_too_long', `the prompt has ${promptTokens.length} tokens, and the context of ${model.name} is ${contextTokens} tokens here: shorten it, or start with a larger --ctx`, { promptTokens: promptTokens.length, contextTokens });
     }
     const maxTokens = Math.min(task.maxTokens ?? Number.MAX_SAFE_INTEGER, contextTokens - promptTokens.length);
-    yield { kind: 'started', model: model.name, promptTokens: promptTokens.length, ...(opened === null ? {} : { opened }) };
 
     const text = new TextStream();
     const stop = new StopSequence(task.stop);
@@ -145,8 +147,14 @@ export class RequestRouter {
     let reason: FinishReason | null = null;
     let stopped = false;
     const answer = this.tokens(instance, promptTokens, drawn, task, maxTokens, signal);
+    let begun = false;
     for await (const arrival of answer) {
-      if (firstTokenMs === 0) firstTokenMs = this.ports.clock.now();
+      if (!begun) {
+        begun = true;
+        firstTokenMs = this.ports.clock.now();
+        // Not before: a ring that has no room says so first, and an HTTP status must say it.
+        yield { kind: 'started', model: model.name, promptTokens: promptTokens.length, ...(opened === null ? {} : { opened }) };
+      }
       if (arrival.kind === 'end') {
         reason = arrival.reason;
         break;
@@ -263,7 +271,7 @@ export class RequestRouter {
       for (;;) {
         if (plan === null) {
           const sinceMs = this.ports.clock.now();
-          plan = await this.activePlan(instance, pending, { deadlineMs: sinceMs + REPLAN_DEADLINE_MS - withoutRingMs, patient: attempt > 0, begun: drawn.length > 0 || lifeOf(instance).keepAliveMs === null }, signal);
+          plan = await this.activePlan(instance, pending, { deadlineMs: sinceMs + this.replanDeadlineMs() - withoutRingMs, patient: attempt > 0, begun: drawn.length > 0 || lifeOf(instance).keepAliveMs === null }, signal);
           withoutRingMs += this.ports.clock.now() - sinceMs;
           end = null;
           // An id for each attempt: what an earlier one still sends goes nowhere.
@@ -367,10 +375,14 @@ export class RequestRouter {
       const leftMs = wait.deadlineMs - this.ports.clock.now();
       if (instance.state === 'active' && instance.plan !== null && leftMs > 0) return instance.plan;
       if (instance.state === 'failed' && !wait.patient) throw new RingError('no_placement', `the model cannot be served: ${instance.reason}`);
-      const late = `the ring was not ready again within ${REPLAN_DEADLINE_MS / 1000} s${instance.reason === '' ? '' : ` (${instance.reason})`}`;
+      const late = `the ring was not ready again within ${this.replanDeadlineMs() / 1000} s${instance.reason === '' ? '' : ` (${instance.reason})`}`;
       if (leftMs <= 0) throw new RingError('timeout', late);
       await this.wait(pending, leftMs, signal, late);
     }
+  }
+
+  private replanDeadlineMs(): number {
+    return this.ports.replanDeadlineMs ?? REPLAN_DEADLINE_MS;
   }
 
   private isGone(plan: Plan): boolean {
