@@ -5,7 +5,7 @@
  */
 import { Hono } from 'hono';
 import type { Context } from 'hono';
-import type { AgentService, CompletionTask, EmbeddingTask, Prompt } from '../agent/service.js';
+import type { AgentService, CompletionTask, EmbeddingTask, PlanRequest, Prompt } from '../agent/service.js';
 import { RingError } from '../core/errors.js';
 import { addAnthropicRoutes } from './anthropic-routes.js';
 import { answerOfError, ApiError, isServerFault } from './api-error.js';
@@ -99,6 +99,10 @@ export function createApp(service: AgentService, options: ApiOptions): Hono<ApiE
     countTokens: (model: string, prompt: Prompt, signal: AbortSignal) => service.countTokens(model, prompt, signal),
     embed: (task: EmbeddingTask, signal: AbortSignal) => metrics.countedEmbedding(task, signal),
     complete: (task: CompletionTask, signal: AbortSignal) => metrics.counted(task, signal),
+    models: () => service.models(),
+    status: () => service.status(),
+    load: (request: PlanRequest, signal: AbortSignal) => service.load(request, signal),
+    unload: (instanceId: string) => service.unload(instanceId),
   };
   addCompletionRoutes(app, answering, options);
   addEmbeddingRoutes(app, answering, options);

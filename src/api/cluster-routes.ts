@@ -5,10 +5,12 @@
 import type { Hono } from 'hono';
 import { z } from 'zod';
 import type { AgentService, ClusterUpdate, PlanRequest } from '../agent/service.js';
+import { LOADED_LIFE, PINNED_LIFE, requestLife } from '../core/instance-life.js';
 import { parsePrecision } from '../core/precision.js';
 import { ApiError } from './api-error.js';
 import type { ApiEnv, ApiOptions } from './api-options.js';
 import { readJsonBody } from './guards.js';
+import { keepAliveField } from './keep-alive-field.js';
 import { unknownField } from './openai-fields.js';
 import { MODEL_NAME_LENGTH_MAX, parseFields } from './openai-schema.js';
 import { RequestAbort } from './request-abort.js';
@@ -46,7 +48,12 @@ const planSchema = z.object({
   nodeSettings: z.array(requestedNodeSchema).min(1).max(NODES_MAX).exactOptional(),
 });
 
-const PLAN_FIELDS: ReadonlySet<string> = new Set(Object.keys(planSchema.shape));
+const loadSchema = planSchema.extend({
+  /** Never unloaded for being idle or for another model's sake, and served again after a restart of the whole cluster. */
+  pinned: z.boolean().exactOptional(),
+  /** Null = as for a request that needs the model. Absent = it stays until its room is needed, and returns after a restart. */
+  keepAlive: keepAliveField.nullable().exactOptional(),
+});
 
 export function addClusterRoutes(app: Hono<ApiEnv>, service: AgentService, options: ApiOptions): void {
   app.get('/v1/cluster', (context) => context.json(service.status()));
@@ -74,7 +81,7 @@ export function addClusterRoutes(app: Hono<ApiEnv>, service: AgentService, optio
 
   /** Answers when the model is active; a client that leaves stops waiting, the cluster goes on loading. */
   app.post('/v1/cluster/load', async (context) => {
-    const request = parsePlanRequest(await readJsonBody(context.req.raw));
+    const request = parseLoadRequest(await readJsonBody(context.req.raw));
     const abort = new RequestAbort([context.req.raw.signal, options.shutdown]);
     try {
       return context.json(await service.load(request, abort.signal));
@@ -101,9 +108,22 @@ async function* updateEvents(updates: AsyncIterable<ClusterUpdate>): AsyncGenera
   for await (const update of updates) yield sseEvent(JSON.stringify(update));
 }
 
+function checkNames(schema: z.ZodObject, body: unknown): void {
+  const known: ReadonlySet<string> = new Set(Object.keys(schema.shape));
+  if (typeof body !== 'object' || body === null) return;
+  for (const name of Object.keys(body)) if (!known.has(name)) throw unknownField(name, known);
+}
+
 function parsePlanRequest(body: unknown): PlanRequest {
-  if (typeof body === 'object' && body !== null) {
-    for (const name of Object.keys(body)) if (!PLAN_FIELDS.has(name)) throw unknownField(name, PLAN_FIELDS);
-  }
+  checkNames(planSchema, body);
   return parseFields(planSchema, body);
+}
+
+function parseLoadRequest(body: unknown): PlanRequest {
+  checkNames(loadSchema, body);
+  const { pinned, keepAlive, ...request } = parseFields(loadSchema, body);
+  if (pinned === true && keepAlive !== undefined) throw new ApiError({ status: 400, code: 'bad_request', param: 'keepAlive', message: '\'keepAlive\' says nothing of a pinned model: leave one of the two out.' });
+  if (pinned !== undefined) return { ...request, life: pinned ? PINNED_LIFE : LOADED_LIFE };
+  if (keepAlive === undefined) return request;
+  return { ...request, life: keepAlive === null ? 'usual' : requestLife(keepAlive.ms) };
 }

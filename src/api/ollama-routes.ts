@@ -6,6 +6,8 @@
  */
 import type { Hono } from 'hono';
 import type { AgentService } from '../agent/service.js';
+import { RingError } from '../core/errors.js';
+import { requestLife } from '../core/instance-life.js';
 import type { FinishReason } from '../core/messages.js';
 import type { AnswerUsage } from './answer-events.js';
 import { Answering } from './answering.js';
@@ -13,7 +15,8 @@ import type { AnswerFormat } from './answering.js';
 import type { ApiEnv, ApiOptions } from './api-options.js';
 import { readJsonBody } from './guards.js';
 import { timeText } from './ollama-model-routes.js';
-import { parseOllamaChat, parseOllamaGenerate } from './ollama-schema.js';
+import { parseOllamaChat, parseOllamaGenerate, parseOllamaPresence } from './ollama-schema.js';
+import { RequestAbort } from './request-abort.js';
 
 const NANOS_PER_MILLI = 1e6;
 /** White space before a line's JSON says nothing and keeps the connection. */
@@ -21,11 +24,42 @@ const HEARTBEAT = ' ';
 const LINES_HEADERS = { 'Content-Type': 'application/x-ndjson', 'Cache-Control': 'no-cache, no-transform', 'X-Accel-Buffering': 'no' };
 
 type Endpoint = 'chat' | 'generate';
+type OllamaService = Pick<AgentService, 'complete' | 'models' | 'ready' | 'status' | 'load' | 'unload'>;
 
-export function addOllamaRoutes(app: Hono<ApiEnv>, service: Pick<AgentService, 'complete' | 'ready'>, options: ApiOptions): void {
+export function addOllamaRoutes(app: Hono<ApiEnv>, service: OllamaService, options: ApiOptions): void {
   const answering = new Answering(service, options);
-  app.post('/api/chat', async (context) => answering.answer(context, parseOllamaChat(await readJsonBody(context.req.raw), options), ollamaFormat('chat', options)));
-  app.post('/api/generate', async (context) => answering.answer(context, parseOllamaGenerate(await readJsonBody(context.req.raw), options), ollamaFormat('generate', options)));
+  app.post('/api/chat', async (context) => {
+    const body = await readJsonBody(context.req.raw);
+    const presence = parseOllamaPresence(body);
+    if (presence !== null) return context.json({ ...await present(presence, context.req.raw.signal), message: { role: 'assistant', content: '' } });
+    return answering.answer(context, parseOllamaChat(body, options), ollamaFormat('chat', options));
+  });
+  app.post('/api/generate', async (context) => {
+    const body = await readJsonBody(context.req.raw);
+    const presence = parseOllamaPresence(body);
+    if (presence !== null) return context.json({ ...await present(presence, context.req.raw.signal), response: '' });
+    return answering.answer(context, parseOllamaGenerate(body, options), ollamaFormat('generate', options));
+  });
+
+  /** A request without a question loads the model, or unloads it when it is to stay for no time. */
+  async function present({ model, keepAliveMs }: { readonly model: string; readonly keepAliveMs?: number | null }, signal: AbortSignal): Promise<object> {
+    const common = { model, created_at: timeText(options.now()), done: true };
+    if (keepAliveMs === 0) {
+      const digest = service.models().find((one) => one.name === model)?.digest;
+      const instance = service.status().instances.find((one) => one.modelDigest === digest || one.model === model);
+      if (instance?.life.pinned === true) throw new RingError('bad_request', `model ${JSON.stringify(model.slice(0, 100))} is pinned: "agent models unpin" comes first`);
+      if (instance !== undefined) await service.unload(instance.instanceId);
+      return { ...common, done_reason: 'unload' };
+    }
+    const abort = new RequestAbort([signal, options.shutdown]);
+    try {
+      const life = keepAliveMs === undefined ? 'usual' : requestLife(keepAliveMs);
+      await service.load({ model, policy: 'auto', nodes: null, contextTokens: null, slots: null, life }, abort.signal);
+      return { ...common, done_reason: 'load' };
+    } finally {
+      abort.dispose();
+    }
+  }
 }
 
 function ollamaFormat(endpoint: Endpoint, options: ApiOptions): AnswerFormat {

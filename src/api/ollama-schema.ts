@@ -3,11 +3,11 @@
  *
  * Defaults are Ollama's: temperature 0.8, top_k 40, top_p 0.9, answers streamed. Its repeat_penalty looks at the last 64
  * tokens and ours at all, so it is off unless asked for. What would change the answer and is not supported is refused by
- * name; what is about Ollama's own memory (keep_alive, num_ctx, num_gpu, …) passes: here the plan decides. It must not
- * know HTTP.
+ * name; what is about Ollama's own memory (num_ctx, num_gpu, …) passes: here the plan decides. It must not know HTTP.
  */
 import { z } from 'zod';
 import { ApiError } from './api-error.js';
+import { keepAliveField } from './keep-alive-field.js';
 import { MODEL_NAME_LENGTH_MAX, parseChatRequest, parseFields, parseTextRequest, thinkingVariables } from './openai-schema.js';
 import type { CompletionRequest, ParseOptions } from './openai-schema.js';
 
@@ -25,7 +25,7 @@ const commonFields = {
   model: z.string().max(MODEL_NAME_LENGTH_MAX),
   stream: z.boolean().default(true),
   options: z.record(z.string(), z.unknown()).default({}),
-  keep_alive: z.unknown().optional(),
+  keep_alive: keepAliveField.nullish(),
   format: nothing,
   /** Absent = as the model's template has it. */
   think: z.union([z.boolean(), z.enum(['low', 'medium', 'high'])], 'must be true, false, "low", "medium" or "high"').nullish(),
@@ -38,20 +38,40 @@ const generateSchema = z.strictObject({
   ...commonFields, prompt: z.string(), system: z.string().default(''), raw: z.boolean().default(false),
   suffix: nothing, template: nothing, context: nothing, images: nothing,
 });
+const emptyFields = { model: z.string().max(MODEL_NAME_LENGTH_MAX), keep_alive: keepAliveField.nullish() };
+const presenceSchema = z.union([
+  z.looseObject({ ...emptyFields, messages: z.tuple([]) }),
+  z.looseObject({ ...emptyFields, prompt: z.literal('').optional(), messages: z.undefined().optional() }),
+]);
 const showSchema = z.looseObject({ model: z.string().max(MODEL_NAME_LENGTH_MAX).optional(), name: z.string().max(MODEL_NAME_LENGTH_MAX).optional() });
 
 /** The body of `POST /api/chat`. Throws a 400 naming the field. */
 export function parseOllamaChat(body: unknown, options: ParseOptions): CompletionRequest {
   const fields = parseFields(chatSchema, body);
-  return parseChatRequest({ ...sharedFields(fields), ...templateVariables(fields.think), messages: fields.messages.map(({ role, content, thinking }) => ({ role, content, ...(thinking ? { reasoning_content: thinking } : {}) })) }, options);
+  return staying(fields.keep_alive, parseChatRequest({ ...sharedFields(fields), ...templateVariables(fields.think), messages: fields.messages.map(({ role, content, thinking }) => ({ role, content, ...(thinking ? { reasoning_content: thinking } : {}) })) }, options));
 }
 
 /** The body of `POST /api/generate`: a question, unless it is `raw`. */
 export function parseOllamaGenerate(body: unknown, options: ParseOptions): CompletionRequest {
   const fields = parseFields(generateSchema, body);
-  if (fields.raw) return parseTextRequest({ ...sharedFields(fields), prompt: fields.prompt }, options);
+  if (fields.raw) return staying(fields.keep_alive, parseTextRequest({ ...sharedFields(fields), prompt: fields.prompt }, options));
   const system = fields.system === '' ? [] : [{ role: 'system', content: fields.system }];
-  return parseChatRequest({ ...sharedFields(fields), ...templateVariables(fields.think), messages: [...system, { role: 'user', content: fields.prompt }] }, options);
+  return staying(fields.keep_alive, parseChatRequest({ ...sharedFields(fields), ...templateVariables(fields.think), messages: [...system, { role: 'user', content: fields.prompt }] }, options));
+}
+
+function staying(keepAlive: { readonly ms: number | null } | null | undefined, request: CompletionRequest): CompletionRequest {
+  return keepAlive === undefined || keepAlive === null ? request : { ...request, task: { ...request.task, keepAliveMs: keepAlive.ms } };
+}
+
+/**
+ * A chat without messages or a prompt that is empty asks for no answer: the model is to be loaded, or (`keepAliveMs` 0)
+ * unloaded. Null = an answer is wanted. `keepAliveMs` null = for ever; absent = nothing is said of it.
+ */
+export function parseOllamaPresence(body: unknown): { readonly model: string; readonly keepAliveMs?: number | null } | null {
+  const presence = presenceSchema.safeParse(body);
+  if (!presence.success) return null;
+  const { model, keep_alive: keepAlive } = presence.data;
+  return { model: modelName(model), ...(keepAlive === undefined || keepAlive === null ? {} : { keepAliveMs: keepAlive.ms }) };
 }
 
 /** The model that `POST /api/show` asks about. */

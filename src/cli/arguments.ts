@@ -4,7 +4,6 @@
 import { InvalidArgumentError, Option } from 'commander';
 import type { Command } from 'commander';
 import { parseDevices } from '../core/backends.js';
-import { DEFAULT_KEEP_ALIVE_MS } from '../core/instance-life.js';
 import { KEEP_ALIVE_FORMS, parseKeepAlive } from '../core/keep-alive.js';
 import type { DeviceKind } from '../core/types.js';
 import type { StartSettings } from './compose.js';
@@ -77,7 +76,7 @@ export function agentOptions(command: Command): Command {
     .option('--max-disk <GB>', 'disk that fetched stages may take on this node, in GB (1e9 bytes); the longest unused ones make room', positive)
     .option('--allow-sleep', 'let this machine go to sleep while it serves (default: it is kept awake where the system allows)')
     .option('--replan-deadline <seconds>', 'how long an answer waits while its ring is planned again, before it ends with an error (default: 120)', positive)
-    .option('--keep-alive <time>', 'how long a model stays that a request loaded: 5m, 1h30m, seconds, 0 (unloaded at once), -1 (for ever)', keepAlive, DEFAULT_KEEP_ALIVE_MS)
+    .option('--keep-alive <time>', 'how long a model stays that a request loaded: 5m, 1h30m, seconds, 0 (unloaded at once), -1 (for ever) (default: 5m)', keepAlive)
     .option('--download-limit <MB/s>', 'most that models from the internet may take of the line, in MB (1e6 bytes) per second', positive)
     .option('--ctx <tokens>', 'context of a sequence in tokens (default: the planner\'s choice)', count(1))
     .option('--slots <n>', 'sequences at once (default: the planner\'s choice)', count(1))

@@ -350,6 +350,23 @@ describe('API', () => {
     expect(errorOf(unknown).code).toBe('instance_not_found');
   });
 
+  it('loads a model for as long as is said: pinned, until its room is needed, or as a request would', async () => {
+    const { agent, call } = api();
+    const lives = async (json: object): Promise<unknown> => {
+      const answer = await call('/v1/cluster/load', { json: { model: 'kjv', ...json } });
+      return answer.status === 200 ? agent.planRequests.at(-1)?.life : errorOf(answer).param;
+    };
+    expect(await lives({})).toBeUndefined();
+    expect(await lives({ pinned: true })).toEqual({ pinned: true, keepAliveMs: null, returns: true });
+    expect(await lives({ pinned: false })).toEqual({ pinned: false, keepAliveMs: null, returns: true });
+    expect(await lives({ keepAlive: null })).toBe('usual');
+    expect(await lives({ keepAlive: '90s' })).toEqual({ pinned: false, keepAliveMs: 90_000, returns: false });
+    expect(await lives({ keepAlive: 'soon' })).toBe('keepAlive');
+    expect(await lives({ keepAlive: 5, pinned: true })).toBe('keepAlive');
+    expect(await lives({ pined: true })).toBe('pined');
+    expect((await call('/v1/cluster/plan', { json: { model: 'kjv', pinned: true } })).status).toBe(400);
+  });
+
   it('says why a model cannot be placed', async () => {
     const { agent, call } = api();
     agent.planError = new RingError('no_placement', 'model (80 layers, 40.0 GB) does not fit the cluster (capacity 48 layers)', { capacityLayers: 48 });

@@ -87,3 +87,23 @@ it('a client that aborts ends the work', async () => {
   }).rejects.toThrow();
   await expect.poll(() => agent.signal?.aborted, { timeout: 5_000 }).toBe(true);
 });
+
+it('is told how long a model stays, loads one that is asked nothing, and unloads one that is to stay for no time', async () => {
+  await client.chat({ model: MODEL.name, messages: [{ role: 'user', content: 'Hello' }], keep_alive: '1h' });
+  expect(agent.tasks.at(-1)?.keepAliveMs).toBe(3_600_000);
+  await client.generate({ model: MODEL.name, prompt: 'Why', keep_alive: -1 });
+  expect(agent.tasks.at(-1)?.keepAliveMs).toBeNull();
+  await client.generate({ model: MODEL.name, prompt: 'Why' });
+  expect(agent.tasks.at(-1)?.keepAliveMs).toBeUndefined();
+  await expect(client.generate({ model: MODEL.name, prompt: 'Why', keep_alive: 'soon' })).rejects.toThrow(/keep_alive.*5m/);
+
+  const asked = agent.tasks.length;
+  expect(await client.chat({ model: MODEL.name, messages: [], keep_alive: 90 })).toMatchObject({ done: true, done_reason: 'load' });
+  expect(agent.planRequests.at(-1)).toMatchObject({ model: MODEL.name, life: { pinned: false, keepAliveMs: 90_000, returns: false } });
+  expect(await client.generate({ model: MODEL.name, prompt: '' })).toMatchObject({ done_reason: 'load', response: '' });
+  expect(agent.planRequests.at(-1)).toMatchObject({ life: 'usual' });
+  expect(await client.generate({ model: `${MODEL.name}:latest`, prompt: '', keep_alive: 0 })).toMatchObject({ done: true, done_reason: 'unload' });
+  expect(agent.unloaded).toEqual(['inst-1']);
+  expect(agent.tasks).toHaveLength(asked);
+  expect((await client.ps()).models[0]).toMatchObject({ expires_at: '2318-01-01T00:00:00Z' });
+});
