@@ -26,6 +26,10 @@ export class AgentClient {
     return this.json(await this.call('POST', path, body, signal));
   }
 
+  async delete(path: string): Promise<unknown> {
+    return this.json(await this.call('DELETE', path, undefined, AbortSignal.timeout(CALL_DEADLINE_MS)));
+  }
+
   /** Data of the server-sent events of a POST, one JSON value each, until `[DONE]`. */
   async *stream(path: string, body: unknown, signal: AbortSignal): AsyncGenerator<unknown> {
     const response = await this.call('POST', path, body, signal);

@@ -1,9 +1,11 @@
 /** `agent models` and its subcommands: what the cluster holds, and the upkeep of this machine's store. */
-import type { ClusterStatus, ModelView } from '../agent/service.js';
+import type { ClusterStatus, InstanceView, ModelView } from '../agent/service.js';
 import { RingError } from '../core/errors.js';
+import { lifeText, LOADED_LIFE, PINNED_LIFE } from '../core/instance-life.js';
 import { readCatalogue, searchCards } from '../model/catalogue.js';
 import type { KeptModel, ModelTransfer } from '../ports.js';
 import type { AgentClient } from './agent-client.js';
+import { loadInstance } from './load-model.js';
 import { modelReference } from './model-reference.js';
 import { renderModels } from './render.js';
 import { renderCards, renderModelInfo, sizeText } from './render-store.js';
@@ -67,6 +69,52 @@ export async function modelPruneCommand(options: ModelsOptions & { readonly keep
   const client = await requireAgent(options.stateDir);
   const pruned = await client.post('/v1/cluster/store/prune', { keepBytes: Math.trunc((options.keep ?? 0) * 1e9) }) as { removed: number; freedBytes: number };
   print(options, pruned, () => (pruned.removed === 0 ? 'Nothing to remove: all that is kept is in use.' : `${pruned.removed} unused stage${pruned.removed === 1 ? '' : 's'} removed, ${sizeText(pruned.freedBytes)} freed.`));
+}
+
+export interface LoadFlags extends ModelsOptions {
+  readonly pin?: boolean;
+  readonly keepAlive?: number | null;
+  readonly nodes?: number;
+  readonly ctx?: number;
+  readonly slots?: number;
+}
+
+export async function modelLoadCommand(model: string, options: LoadFlags): Promise<void> {
+  const client = await requireAgent(options.stateDir);
+  const interrupted = new AbortController();
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => interrupted.abort(new RingError('cancelled', 'interrupted; the cluster goes on loading it ("agent models unload" ends that)')));
+  const instance = await loadInstance(client, {
+    model: modelReference(model),
+    ...(options.pin === true ? { pinned: true } : {}),
+    ...(options.keepAlive === undefined ? {} : { keepAlive: options.keepAlive === null ? -1 : options.keepAlive / 1000 }),
+    ...(options.nodes === undefined ? {} : { nodes: options.nodes }),
+    ...(options.ctx === undefined ? {} : { contextTokens: options.ctx }),
+    ...(options.slots === undefined ? {} : { slots: options.slots }),
+  }, interrupted.signal);
+  print(options, instance, () => `${instance.model} is served on ${instance.stages.length === 1 ? 'one node' : `${instance.stages.length} nodes`}; it ${lifeText(instance.life)}.`);
+}
+
+export async function modelUnloadCommand(model: string, options: ModelsOptions): Promise<void> {
+  const client = await requireAgent(options.stateDir);
+  const instance = await servedInstance(client, model);
+  await client.delete(`/v1/cluster/instances/${encodeURIComponent(instance.instanceId)}`);
+  print(options, { model: instance.model, instanceId: instance.instanceId, unloaded: true }, () => `${instance.model} is no longer served.`);
+}
+
+/** Loads it when it is to be pinned and is not served. */
+export async function modelPinCommand(model: string, pinned: boolean, options: ModelsOptions): Promise<void> {
+  const client = await requireAgent(options.stateDir);
+  if (!pinned) await servedInstance(client, model);
+  const instance = await loadInstance(client, { model: modelReference(model), pinned }, AbortSignal.timeout(PULL_DEADLINE_MS));
+  print(options, { model: instance.model, instanceId: instance.instanceId, pinned }, () => `${instance.model} ${lifeText(pinned ? PINNED_LIFE : LOADED_LIFE)}.`);
+}
+
+async function servedInstance(client: AgentClient, model: string): Promise<InstanceView> {
+  const { instances } = await client.get('/v1/cluster') as ClusterStatus;
+  const found = instances.find((one) => one.model === model || one.instanceId === model || (model.length >= 6 && one.modelDigest.startsWith(model)));
+  if (found !== undefined) return found;
+  const names = instances.map((one) => one.model);
+  throw new RingError('unknown_model', `the cluster does not serve ${JSON.stringify(model)}; it serves ${names.length === 0 ? 'nothing' : names.join(', ')}`);
 }
 
 /** Needs no agent. */

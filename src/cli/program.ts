@@ -5,9 +5,10 @@
  */
 import { Command, Option } from 'commander';
 import { AGENT_VERSION } from '../version.js';
-import { agentOptions, clusterName, collect, count, port, positive, seed, settingsOf, temperature } from './arguments.js';
+import { agentOptions, clusterName, collect, count, keepAlive, port, positive, seed, settingsOf, temperature } from './arguments.js';
 import type { AgentFlags } from './arguments.js';
 import type { DoctorOptions } from './command-doctor.js';
+import type { LoadFlags } from './command-models.js';
 import type { LogsOptions } from './command-logs.js';
 import { LINE_LEVELS } from './log.js';
 import { defaultStateDirectory } from './state-directory.js';
@@ -146,6 +147,16 @@ function addModelCommands(root: Command, stateDir: Option): void {
     .action(async (flags: ModelsFlags) => (await commands()).modelsCommand(flags)), { isDefault: true });
   add('info', 'where each layer of a model is held, and what a removal frees').argument('<model>', 'name or digest')
     .action(async (model: string, flags: ModelsFlags) => (await commands()).modelInfoCommand(model, flags));
+  add('load', 'serve a model; it stays until its room is needed, and returns after a restart of the cluster').argument('<model>', 'name, reference or GGUF file')
+    .option('--pin', 'never unload it by itself').option('--keep-alive <time>', 'unload it after so long without a request: 5m, 1h30m, seconds, -1 (never)', keepAlive)
+    .option('--nodes <n>', 'use exactly this many nodes', count(1)).option('--ctx <tokens>', 'context of a sequence in tokens', count(1)).option('--slots <n>', 'sequences at once', count(1))
+    .action(async (model: string, flags: LoadFlags) => (await commands()).modelLoadCommand(model, flags));
+  add('unload', 'stop serving a model').argument('<model>', 'name or digest')
+    .action(async (model: string, flags: ModelsFlags) => (await commands()).modelUnloadCommand(model, flags));
+  add('pin', 'serve a model and never unload it by itself').argument('<model>', 'name, reference or GGUF file')
+    .action(async (model: string, flags: ModelsFlags) => (await commands()).modelPinCommand(model, true, flags));
+  add('unpin', 'let a pinned model make room for others').argument('<model>', 'name or digest')
+    .action(async (model: string, flags: ModelsFlags) => (await commands()).modelPinCommand(model, false, flags));
   add('pull', 'fetch a whole model onto this machine').argument('<ref>', 'hf:owner/repo, hf:owner/repo:Q4_K_M, hf:owner/repo/file.gguf, https://…gguf or a name')
     .action(async (reference: string, flags: ModelsFlags) => (await commands()).modelPullCommand(reference, flags));
   add('rm', 'remove what this machine keeps of a model').argument('<model>', 'name or digest')

@@ -36,14 +36,19 @@ export function lifeAfter(before: InstanceLife, asked: InstanceLife | undefined)
 }
 
 export function lifeText({ pinned, keepAliveMs }: InstanceLife): string {
-  if (pinned) return 'pinned';
+  if (pinned) return 'is pinned: it stays, and returns after a restart of the cluster';
   if (keepAliveMs === null) return 'stays until its room is needed';
   if (keepAliveMs >= FOR_EVER_MS) return 'stays after requests';
-  return `is unloaded ${Math.round(keepAliveMs / 1000)} s after its last request`;
+  return `is unloaded ${durationText(keepAliveMs)} after its last request`;
 }
 
 export function lifeOf({ request }: Instance): InstanceLife {
   return request.life ?? NAMED_LIFE;
+}
+
+function durationText(ms: number): string {
+  if (ms % 3_600_000 === 0 && ms > 0) return `${ms / 3_600_000} h`;
+  return ms % 60_000 === 0 && ms > 0 ? `${ms / 60_000} min` : `${Math.round(ms / 1000)} s`;
 }
 
 type Statuses = ReadonlyMap<NodeId, readonly StageStatus[]>;
