@@ -109,6 +109,7 @@ export class Reconciler implements RuleHost {
   retry(instanceId: string): void {
     const memory = this.memoryOf(instanceId);
     memory.attempts = 0;
+    memory.retries = 0;
     memory.faults.clear();
     memory.failure = null;
   }
@@ -148,7 +149,7 @@ export class Reconciler implements RuleHost {
     let memory = this.memories.get(instanceId);
     if (memory === undefined) {
       memory = {
-        attempts: 0, faults: new Map(), activeSinceMs: null, adoptedAtMs: null, returnedAtMs: null, asked: false, lost: null, absences: new Map(), absencesOf: '', failure: null,
+        attempts: 0, retries: 0, served: false, faults: new Map(), activeSinceMs: null, adoptedAtMs: null, returnedAtMs: null, asked: false, lost: null, absences: new Map(), absencesOf: '', failure: null,
       };
       this.memories.set(instanceId, memory);
     }
