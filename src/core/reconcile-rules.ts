@@ -16,9 +16,9 @@ import type { Backend, DesiredState, HeldModel, Instance, Millis, ModelShape, No
 export const MAX_PLAN_ATTEMPTS = 3;
 /** A node whose stage failed is done without for this long, if it can be done without. */
 export const FAULT_COOLDOWN_MS = 60_000;
-/** An instance that failed is tried again after this, each time twice as long: what broke its plans may be over. */
-export const FAILED_RETRY_MS = 2_000;
-const LONGEST_FAILED_RETRY_MS = 64_000;
+/** An instance that served and then failed is tried again after this, each time twice as long: answers may wait for it. */
+export const FAILED_RETRY_MS = 5_000;
+const LONGEST_FAILED_RETRY_MS = 60_000;
 /** After this much quiet service earlier failures are forgotten. */
 export const STABLE_MS = 30_000;
 /** A stage of an active plan that its node says is not there (a word may be late). */
@@ -95,6 +95,8 @@ export interface Memory {
   attempts: number;
   /** Tries since it failed. */
   retries: number;
+  /** A plan of it was active in this reign. */
+  served: boolean;
   readonly faults: Map<NodeId, Fault>;
   activeSinceMs: Millis | null;
   adoptedAtMs: Millis | null;
@@ -212,6 +214,7 @@ function allReady({ instance, memory, view }: Context): Outcome | null {
   if (plan === null || instance.state !== 'preparing') return null;
   if (!plan.stages.every((stage) => statusOf(plan, stage, view)?.state === 'ready')) return null;
   memory.activeSinceMs = view.nowMs;
+  memory.served = true;
   return { instance: { ...instance, state: 'active', reason: '' }, again: false };
 }
 
@@ -219,6 +222,7 @@ function underWay({ instance, memory, view }: Context): Outcome | null {
   if (livePlan(instance) === null) return null;
   if (instance.state === 'active') {
     memory.activeSinceMs ??= view.nowMs;
+    memory.served = true;
     if (view.nowMs - memory.activeSinceMs >= STABLE_MS) {
       memory.attempts = 0;
       memory.retries = 0;
@@ -352,7 +356,7 @@ function countFailure(context: Context, faulty: NodeId | null, message: string, 
     const backend = vanished === undefined ? {} : { backend: vanished };
     memory.faults.set(faulty, { untilMs: view.nowMs + FAULT_COOLDOWN_MS, reason: message, ...backend });
   }
-  if (incurable || memory.attempts >= MAX_PLAN_ATTEMPTS) return fail(context, 'stage', message, !incurable);
+  if (incurable || memory.attempts >= MAX_PLAN_ATTEMPTS) return fail(context, 'stage', message, memory.served && !incurable);
   return replan(context, message);
 }
 

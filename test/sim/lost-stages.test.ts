@@ -77,13 +77,15 @@ describe('a ring that broke', () => {
     }
   });
 
-  it('gives up on edges that break again and again without a cause', () => {
+  it('gives up on edges that break again and again without a cause, and tries again after a while', () => {
     const world = ring();
     for (let round = 0; round < 3; round += 1) {
       world.failStage(nodesOf(world)[1] ?? '', planId(world), BROKEN_EDGE);
       world.run(3_000);
     }
     expect(instance(world)).toMatchObject({ state: 'failed', reason: expect.stringContaining(BROKEN_EDGE.message) });
+    world.run(5_000);
+    expect(instance(world).state).toBe('active');
   });
 
   it('goes on with fewer nodes than were asked for, says so, and takes the number again when it can', () => {
