@@ -1,5 +1,5 @@
 /**
- * llama.cpp's C API as TypeScript functions: THE only file that knows koffi, structs and memory layouts.
+ * llama.cpp's C API as TypeScript functions: THE only file that knows its structs and memory layouts.
  *
  * The declarations are written by hand for one pinned build. A wrong layout is memory corruption, so `loadLlama` checks
  * the version and reads every default parameter back before anything else is called. It must not know what a stage is.

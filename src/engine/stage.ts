@@ -25,6 +25,7 @@ import { packCalls } from './slot-packing.js';
 import type { EngineCall } from './slot-packing.js';
 import { SlotTable } from './slot-table.js';
 import type { OpenSequence } from './slot-table.js';
+import { cleanVectorRegisters } from './vector-registers.js';
 import { endOfGenerationTokens } from './vocabulary.js';
 
 /** Where the logits of a sampled slice are: still in the engine, or copied before a later call of the same step. */
@@ -230,6 +231,7 @@ class LlamaStage implements StageEngine {
     if (keepsStates) c.llama_set_embeddings(this.context, true);
     const status = c.llama_decode(this.context, this.batch.take(rows));
     if (keepsStates) c.llama_set_embeddings(this.context, false);
+    cleanVectorRegisters();
     if (call.tokensPerLane === 1) this.padding.measured(rows, performance.now() - startedMs);
     this.tap?.finish();
     if (status !== 0) {
@@ -333,6 +335,7 @@ class LlamaStage implements StageEngine {
     const first = call.lanes[0];
     if (first === undefined) return null;
     const begin = start(first);
+    if (begin < 0) return null;
     if (!call.lanes.every((lane, index) => start(lane) === begin + index * call.tokensPerLane)) return null;
     return this.output.subarray(begin * this.hiddenSize, (begin + call.lanes.length * call.tokensPerLane) * this.hiddenSize);
   }

@@ -20,7 +20,7 @@ export interface Answer {
 
 const COMMON = { backend: 'cpu', threads: 1, contextTokens: 512, slots: 1, keyType: 'q8_0', valueType: 'f16', batchTokens: 128 } as const;
 
-export type StageSettings = Partial<Pick<StageOptions, 'backend' | 'keyValueCache' | 'deviceLayers' | 'threads' | 'contextTokens' | 'keyType' | 'valueType' | 'batchTokens'>>;
+export type StageSettings = Partial<Pick<StageOptions, 'backend' | 'keyValueCache' | 'deviceLayers' | 'threads' | 'contextTokens' | 'keyType' | 'valueType' | 'batchTokens' | 'slots'>>;
 
 /** @param cuts Layers where stages begin, without 0; empty = the model's own file as one stage. */
 export async function openRing(header: GgufHeader, layers: number, cuts: readonly number[], directory: string, settings: StageSettings = {}): Promise<StageEngine[]> {
