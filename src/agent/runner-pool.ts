@@ -13,6 +13,7 @@ const KEEP_RELEASED_MS = 10_000;
 
 interface Entry {
   readonly key: string;
+  readonly modelDigest: string;
   readonly runner: Runner;
   readonly loaded: LoadedStage;
   /** Whoever holds the runner now; null = released. */
@@ -54,6 +55,8 @@ export class RunnerPool {
       this.log.info('a running shard is kept for the new plan', { plan: plan.planId, rank: stage.rank });
       return { runner: kept.runner, loaded: { ...kept.loaded, residentBytes: kept.residentBytes } };
     }
+    // What another model left behind would be in this one's way.
+    await this.endReleased((other) => other.modelDigest !== plan.model.digest);
     const what = `the runner of layers ${stage.range.start}-${stage.range.end - 1} of ${plan.model.name}`;
     let entry: Entry | null = null;
     const runner = this.launcher.launch(what, {
@@ -75,7 +78,7 @@ export class RunnerPool {
     try {
       const loaded = await runner.loadStage(options, stageBytes);
       if (this.stopped) throw new RingError('cancelled', 'the agent stops');
-      entry = { key, runner, loaded, holder: { planId: plan.planId, events }, cancelEnd: null, ended: false, residentBytes: loaded.residentBytes };
+      entry = { key, modelDigest: plan.model.digest, runner, loaded, holder: { planId: plan.planId, events }, cancelEnd: null, ended: false, residentBytes: loaded.residentBytes };
       this.entries.add(entry);
       return { runner, loaded };
     } catch (error) {
@@ -109,6 +112,14 @@ export class RunnerPool {
         void entry.runner.end();
       });
     }
+  }
+
+  private async endReleased(takes: (entry: Entry) => boolean): Promise<void> {
+    const released = [...this.entries].filter((entry) => entry.holder === null && !entry.ended && takes(entry));
+    await Promise.all(released.map((entry) => {
+      entry.cancelEnd?.();
+      return entry.runner.end();
+    }));
   }
 
   /** Memory that the runners hold, in bytes. */
