@@ -1,0 +1,33 @@
+/** A checkpoint's directory on the command line: found in the directory of models, listed, and answering by its path. */
+import { join } from 'node:path';
+import { afterAll, describe, expect, it } from 'vitest';
+import { AgentProcess, runAgentCommand, temporaryDirectory } from '../support/agent-process.js';
+import type { CheckpointRecipe } from '../support/checkpoint-files.js';
+import { configOf, randomTensors, writeCheckpoint } from '../support/checkpoint-files.js';
+import { byteLevelTokenizer } from '../support/tokenizer-files.js';
+
+const RECIPE: CheckpointRecipe = {
+  title: 'on the command line', architecture: 'Qwen3ForCausalLM', type: 'BF16', layers: 3, hidden: 64, feedForward: 96, heads: 4, kvHeads: 2, headSize: 32, tied: true, normCentre: 1,
+  headNorms: true, config: {}, tokenizer: byteLevelTokenizer('qwen2'),
+};
+const VOCABULARY = 512;
+
+describe('a checkpoint', () => {
+  let agent: AgentProcess | null = null;
+  afterAll(() => agent?.kill9());
+
+  it('is listed from the directory of models and answers by its path', async () => {
+    const models = temporaryDirectory('checkpoints');
+    const directory = join(models, 'tiny-qwen3');
+    await writeCheckpoint(directory, randomTensors(RECIPE, VOCABULARY), configOf(RECIPE, VOCABULARY), RECIPE.tokenizer, 2);
+    agent = await AgentProcess.start({ stateDir: temporaryDirectory('checkpoint-state'), args: ['--no-mdns', '--threads', '1', '--ckpt-dir', models] });
+    const state = ['--state-dir', agent.stateDir];
+    const listed = await runAgentCommand(['models', ...state]);
+    expect(listed.stdout, listed.stderr).toMatch(/tiny-qwen3 .*qwen3/);
+    const answered = await runAgentCommand(['run', directory, 'In the beginning', '--max-tokens', '5', '--temperature', '0', '--json', ...state]);
+    expect(answered.code, answered.stderr).toBe(0);
+    expect(JSON.parse(answered.stdout)).toMatchObject({ usage: { completion_tokens: 5 } });
+    const info = await runAgentCommand(['models', 'info', 'tiny-qwen3', ...state]);
+    expect(info.stdout, info.stderr).toContain(directory);
+  });
+});
