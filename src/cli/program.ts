@@ -6,6 +6,7 @@
 import { Command, Option } from 'commander';
 import { AGENT_VERSION } from '../version.js';
 import { agentOptions, clusterName, collect, count, keepAlive, port, positive, seed, settingsOf, temperature } from './arguments.js';
+import type { AnswerSettings } from './answer-stream.js';
 import type { AgentFlags } from './arguments.js';
 import type { DoctorOptions } from './command-doctor.js';
 import type { LoadFlags } from './command-models.js';
@@ -70,15 +71,20 @@ export function program(): Command {
     .option('--temperature <t>', '0 = always the likeliest token', temperature)
     .option('--seed <n>', 'same seed, same answer', seed)
     .option('--json', 'print {text, tokens, usage, timings} instead')
-    .action(async (model: string | undefined, prompt: string | undefined, flags: AgentFlags & { maxTokens?: number; temperature?: number; seed?: number; json?: boolean }) =>
-      (await import('./command-run.js')).runCommand(model, prompt, {
-        stateDir: flags.stateDir,
-        ...(flags.maxTokens === undefined ? {} : { maxTokens: flags.maxTokens }),
-        ...(flags.temperature === undefined ? {} : { temperature: flags.temperature }),
-        ...(flags.seed === undefined ? {} : { seed: flags.seed }),
-        json: flags.json ?? false,
-        defaults: { ...settingsOf(flags), apiPort: 0, temporary: true },
-      }));
+    .action(async (model: string | undefined, prompt: string | undefined, flags: AgentFlags & AnswerSettings & { json?: boolean }) =>
+      (await import('./command-run.js')).runCommand(model, prompt, { ...flags, defaults: { ...settingsOf(flags), apiPort: 0, temporary: true } }));
+
+  agentOptions(root.command('chat'))
+    .description('talk with a model in the terminal; /help there shows what can be typed')
+    .argument('[model]', 'name or GGUF file (default: the served model, or the built-in one)')
+    .addOption(stateDir)
+    .option('--system <text>', 'what the model is told first')
+    .option('--max-tokens <n>', 'longest answer in tokens', count(1))
+    .option('--temperature <t>', '0 = always the likeliest token', temperature)
+    .option('--seed <n>', 'same seed, same answers', seed)
+    .option('--no-history', 'do not keep what is typed in the state directory')
+    .action(async (model: string | undefined, flags: AgentFlags & AnswerSettings & { system?: string; history: boolean }) =>
+      (await import('./command-chat.js')).chatCommand(model, { ...flags, defaults: { ...settingsOf(flags), apiPort: 0, temporary: true } }));
 
   root.command('status')
     .description('the cluster: nodes, coordinator, models and their stages')

@@ -28,6 +28,8 @@ export interface ChildOptions {
   readonly workingDirectory?: string;
   /** Given at once to standard input, which is then closed. Absent = standard input is empty. */
   readonly input?: string;
+  /** Standard input stays open for `type`. Absent = false. */
+  readonly typing?: boolean;
 }
 
 export interface Finished extends Exit {
@@ -52,7 +54,7 @@ export class TestChild {
   private exit: Exit | null = null;
 
   constructor(readonly command: string, readonly args: readonly string[], options: ChildOptions = {}) {
-    const stdio: StdioOptions = [options.input === undefined ? 'ignore' : 'pipe', 'pipe', 'pipe'];
+    const stdio: StdioOptions = [options.input === undefined && options.typing !== true ? 'ignore' : 'pipe', 'pipe', 'pipe'];
     this.child = spawn(command, [...args], {
       detached: true,
       stdio,
@@ -65,11 +67,9 @@ export class TestChild {
         this.kept[stream] = (this.kept[stream] + text).slice(-OUTPUT_KEPT_CHARACTERS);
       });
     }
-    if (options.input !== undefined) {
-      // The process may end without reading; its exit says what happened.
-      this.child.stdin?.on('error', () => undefined);
-      this.child.stdin?.end(options.input);
-    }
+    // The process may end without reading; its exit says what happened.
+    this.child.stdin?.on('error', () => undefined);
+    if (options.input !== undefined) this.child.stdin?.end(options.input);
     this.exited = new Promise((resolve) => {
       const end = (exit: Exit): void => {
         this.exit ??= exit;
@@ -102,6 +102,10 @@ export class TestChild {
 
   get stderr(): string {
     return this.kept.stderr;
+  }
+
+  type(text: string): void {
+    this.child.stdin?.write(text);
   }
 
   /** Signals the whole group; nothing happens when it has ended. */

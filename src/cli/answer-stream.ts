@@ -1,0 +1,73 @@
+/** One chat completion of the agent's own API, read piece by piece. For the commands that show an answer in a terminal. */
+import type { AgentClient } from './agent-client.js';
+
+export interface ChatMessage {
+  readonly role: string;
+  readonly content: string;
+}
+
+export interface Usage {
+  readonly prompt_tokens: number;
+  readonly completion_tokens: number;
+  readonly total_tokens: number;
+}
+
+export interface AnswerSettings {
+  readonly maxTokens?: number;
+  readonly temperature?: number;
+  readonly seed?: number;
+}
+
+export interface Answer {
+  readonly text: string;
+  readonly tokens: readonly number[];
+  readonly usage: Usage | null;
+  /** llama-server's names (api/openai-responses.ts). */
+  readonly timings: Readonly<Record<string, number>> | null;
+}
+
+/** `thought`: part of what the model thinks before it answers. */
+export type AnswerPart = { readonly kind: 'text' | 'thought'; readonly text: string };
+
+export async function streamAnswer(
+  client: AgentClient,
+  request: { readonly model: string; readonly messages: readonly ChatMessage[]; readonly settings: AnswerSettings },
+  show: (part: AnswerPart) => void,
+  signal: AbortSignal,
+): Promise<Answer> {
+  const { model, messages, settings } = request;
+  let text = '';
+  const tokens: number[] = [];
+  let usage: Usage | null = null;
+  let timings: Readonly<Record<string, number>> | null = null;
+  const stream = client.stream('/v1/chat/completions', {
+    model,
+    messages,
+    stream: true,
+    stream_options: { include_usage: true },
+    return_tokens: true,
+    ...(settings.maxTokens === undefined ? {} : { max_tokens: settings.maxTokens }),
+    ...(settings.temperature === undefined ? {} : { temperature: settings.temperature }),
+    ...(settings.seed === undefined ? {} : { seed: settings.seed }),
+  }, signal);
+  for await (const value of stream) {
+    const chunk = value as ChatChunk;
+    const choice = chunk.choices?.[0];
+    const thought = choice?.delta?.reasoning_content ?? '';
+    const piece = choice?.delta?.content ?? '';
+    if (thought !== '') show({ kind: 'thought', text: thought });
+    if (piece !== '') show({ kind: 'text', text: piece });
+    text += piece;
+    tokens.push(...choice?.tokens ?? []);
+    usage = chunk.usage ?? usage;
+    timings = chunk.timings ?? timings;
+  }
+  return { text, tokens, usage, timings };
+}
+
+/** The parts of our own API's chunks that are read here. */
+interface ChatChunk {
+  readonly choices?: readonly { readonly delta?: { readonly content?: string | null; readonly reasoning_content?: string | null }; readonly tokens?: readonly number[] }[];
+  readonly usage?: Usage | null;
+  readonly timings?: Readonly<Record<string, number>>;
+}
