@@ -2,13 +2,13 @@
  * How fast a peer may send control messages: what comes faster is read later, which the peer feels as back-pressure, and
  * whoever keeps it up breaks the protocol. A flood must cost its sender, not this node's other peers.
  *
- * An agent of a busy ring sends some thousand small messages a second; twice ten thousand are a flood. Pure but for the clock it is given.
+ * An agent of a busy ring sends some thousand small messages a second; twice as many for seconds on end are a flood. Pure but for the clock it is given.
  */
 
 /** Messages that are handled before everything else gets a turn. */
 export const TURN_MESSAGES = 128;
 export const WINDOW_MS = 250;
-export const MAX_WINDOW_MESSAGES = 5_000;
+export const MAX_WINDOW_MESSAGES = 2_000;
 export const MAX_WINDOW_BYTES = 8 * 1024 * 1024;
 /** Full windows in a row. */
 export const MAX_FULL_WINDOWS = 20;
