@@ -18,6 +18,10 @@ const SAMPLE_MS = 100;
 /** What a burst may add to an agent of 100 to 150 MB. */
 const GROWTH_MEGABYTES = 200;
 
+interface Chunk {
+  readonly choices?: readonly { readonly tokens?: readonly number[] }[];
+}
+
 interface Answered {
   readonly status: number;
   readonly retryAfter: string | null;
@@ -64,13 +68,17 @@ describe('a ring of three with too much to do', () => {
     return agent;
   }
 
+  /** Every other one streams: a refusal must have its status there too. */
   async function ask(client: 0 | 1, index: number, maxTokens: number): Promise<Answered> {
+    const stream = index % 2 === 1;
     const answer = await origin().call({
       path: '/v1/completions', headers: bearer(client), timeoutMs: ANSWER_MS,
-      json: { model: MODEL, prompt: [5, 17, 256, 1 + (index % 2_000)], max_tokens: maxTokens, ignore_eos: true, return_tokens: true, temperature: 1, seed: index },
+      json: { model: MODEL, prompt: [5, 17, 256, 1 + (index % 2_000)], max_tokens: maxTokens, ignore_eos: true, return_tokens: true, temperature: 1, seed: index, stream },
     });
-    const body = await answer.json() as { choices?: { tokens?: number[] }[] };
-    return { status: answer.status, retryAfter: answer.header('retry-after'), tokens: body.choices?.[0]?.tokens?.length ?? 0 };
+    const bodies: Chunk[] = [];
+    if (stream && answer.status === 200) for await (const event of answer.events()) bodies.push(event === '[DONE]' ? {} : JSON.parse(event) as Chunk);
+    else bodies.push(await answer.json() as Chunk);
+    return { status: answer.status, retryAfter: answer.header('retry-after'), tokens: bodies.reduce((sum, body) => sum + (body.choices?.[0]?.tokens?.length ?? 0), 0) };
   }
 
   /** Runs `burst`; prints and bounds what the agents take meanwhile. */
