@@ -1,4 +1,5 @@
 /** Reads a SentencePiece model (`tokenizer.model`, a protobuf message): its pieces and how it treats spaces. It must not know GGUF. */
+import { RingError } from '../../core/errors.js';
 import protobuf from 'protobufjs/minimal.js';
 import { badCheckpoint } from './bad-checkpoint.js';
 
@@ -25,8 +26,8 @@ export function parseSentencePiece(bytes: Uint8Array, where: string): SentencePi
     return parseModel(bytes, where);
   } catch (error) {
     // The reader's own errors say only where in the bytes it stopped.
-    if (error instanceof RangeError || (error instanceof Error && error.message.startsWith('invalid wire type'))) throw badCheckpoint(where, 'it is no SentencePiece model');
-    throw error;
+    if (error instanceof RingError) throw error;
+    throw badCheckpoint(where, 'it is no SentencePiece model');
   }
 }
 
