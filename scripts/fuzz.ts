@@ -3,6 +3,7 @@
  * each failure with what repeats it (`--seed N --target NAME`), and a line for every decoder at the end; exits 1 on failures.
  */
 import { parseArgs } from 'node:util';
+import { downloadTargets } from '../test/fuzz/download-targets.js';
 import { fileTargets } from '../test/fuzz/file-targets.js';
 import { fuzz, MAX_REQUESTED_BYTES } from '../test/fuzz/fuzz.js';
 import { httpTargets } from '../test/fuzz/http-targets.js';
@@ -18,7 +19,8 @@ const { values } = parseArgs({ options: { minutes: { type: 'string' }, seed: { t
 const untilMs = performance.now() + number(values.minutes ?? String(DEFAULT_MINUTES), 'minutes') * MILLISECONDS_PER_MINUTE;
 const firstSeed = Math.trunc(number(values.seed ?? '1', 'seed'));
 const files = await fileTargets();
-const all = [...WIRE_TARGETS, ...files.targets, ...httpTargets()];
+const downloads = await downloadTargets();
+const all = [...WIRE_TARGETS, ...files.targets, ...downloads.targets, ...httpTargets()];
 const targets = values.target === undefined ? all : all.filter(({ name }) => name === values.target);
 if (targets.length === 0) fail(`--target is one of: ${all.map(({ name }) => `"${name}"`).join(', ')}`);
 const totals = new Map(targets.map(({ name }) => [name, { inputs: 0, refused: 0, largestBytes: 0, slowestMs: 0 }]));
@@ -42,6 +44,7 @@ for (let seed = firstSeed; performance.now() < untilMs && failures < MAX_FAILURE
   }
 }
 await files.close();
+await downloads.close();
 for (const [name, { inputs, refused, largestBytes, slowestMs }] of totals) {
   process.stdout.write(`${name.padEnd(34)} ${String(inputs).padStart(9)} inputs ${String(refused).padStart(9)} refused ${String(Math.round(largestBytes / 1024)).padStart(6)} KiB ${slowestMs.toFixed(0).padStart(5)} ms\n`);
 }

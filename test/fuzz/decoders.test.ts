@@ -3,6 +3,7 @@
  * An input that once broke something is kept as a case of its own in that decoder's tests.
  */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { downloadTargets } from './download-targets.js';
 import { fileTargets } from './file-targets.js';
 import type { FileTargets } from './file-targets.js';
 import { fuzz, MAX_REQUESTED_BYTES } from './fuzz.js';
@@ -37,5 +38,9 @@ describe('bytes that nobody meant are taken or refused, and cost little', () => 
 
   it('on every wire', () => check(WIRE_TARGETS));
   it('in every file', () => check(files.targets));
+  it('in every checkpoint and schema', async () => {
+    const downloads = await downloadTargets();
+    await check(downloads.targets).finally(() => downloads.close());
+  });
   it('in every body', () => check(httpTargets()));
 });

@@ -19,6 +19,8 @@ const BODIES: Readonly<Record<string, readonly object[]>> = {
   '/api/chat': [{ model: 'kjv-q8_0', messages: [{ role: 'user', content: 'Hello' }], options: { temperature: 0.1, num_predict: 4, seed: 3, stop: ['x'] }, stream: false }],
   '/api/generate': [{ model: 'kjv-q8_0', prompt: 'Hello', options: { num_ctx: 64 }, raw: true }],
   '/api/show': [{ model: 'kjv-q8_0', verbose: true }],
+  '/v1/embeddings': [{ model: 'kjv-q8_0', input: ['Hello', 'you'], encoding_format: 'base64', dimensions: 2 }],
+  '/api/embed': [{ model: 'kjv-q8_0', input: 'Hello', truncate: true, options: { num_ctx: 64 } }],
   '/v1/cluster/plan': [{ model: 'kjv-q8_0', policy: 'auto', nodes: 2, contextTokens: 64, slots: 1 }],
   '/v1/cluster/load': [{ model: 'kjv-q8_0', nodes: 2 }],
   '/v1/cluster/store/pull': [{ model: 'hf:owner/repo' }],
