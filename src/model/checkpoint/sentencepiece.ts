@@ -1,6 +1,6 @@
 /** Reads a SentencePiece model (`tokenizer.model`, a protobuf message): its pieces and how it treats spaces. It must not know GGUF. */
-import { RingError } from '../../core/errors.js';
 import protobuf from 'protobufjs/minimal.js';
+import { RingError } from '../../core/errors.js';
 import { badCheckpoint } from './bad-checkpoint.js';
 
 export const MAX_PIECES = 1 << 20;

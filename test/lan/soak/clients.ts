@@ -126,7 +126,8 @@ export class Clients {
       outcomes.diedWithOrigin += 1;
       return 'the agent that it was put to died';
     }
-    if (stream.tokens.length === 0 && /^(429|503): /.test(stream.failure)) {
+    // Who asks in the moment in which an agent closes its doors may find them closed.
+    if (stream.tokens.length === 0 && (/^(429|503): /.test(stream.failure) || host.leaving)) {
       outcomes.refused += 1;
       return stream.failure;
     }

@@ -50,12 +50,14 @@ export class SoakHost {
       const exit = await agent.stop();
       if (exit.code !== 0) throw new Error(`host ${this.number}: a stopped agent ended with ${exit.code ?? exit.signal ?? '?'}\n${agent.output()}`);
       this.lives += 1;
-    } else {
-      this.lives += 1;
-      if (how === 'kill -9') await agent.kill9();
-      else await agent.killAgentAlone();
+      this.agent = null;
+      return;
     }
+    // Nobody is to ask it from now on, and whoever has asked it knows why he hears no more.
+    this.lives += 1;
     this.agent = null;
+    if (how === 'kill -9') await agent.kill9();
+    else await agent.killAgentAlone();
   }
 }
 
