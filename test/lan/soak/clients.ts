@@ -99,7 +99,8 @@ export class Clients {
 
   /** Null = the question is done with; otherwise why it is asked again. */
   private async ask(host: SoakHost, question: Question): Promise<string | null> {
-    const { agent, lives } = host;
+    const { agent } = host;
+    const endsBefore = host.ends.length;
     if (agent === null) return 'its agent is gone';
     const startedMs = performance.now();
     const stream = new WatchedStream(agent, question);
@@ -122,12 +123,13 @@ export class Clients {
       if (this.faultMomentsMs.some((moment) => moment > startedMs && moment < endMs)) outcomes.pausesMs.push(stream.longestPauseMs());
       return null;
     }
-    if (host.lives !== lives) {
+    const ends = host.ends.slice(endsBefore);
+    if (ends.includes('killed')) {
       outcomes.diedWithOrigin += 1;
       return 'the agent that it was put to died';
     }
     // Who asks in the moment in which an agent closes its doors may find them closed.
-    if (stream.tokens.length === 0 && (/^(429|503): /.test(stream.failure) || host.leaving)) {
+    if (stream.tokens.length === 0 && (/^(429|503): /.test(stream.failure) || host.leaving || ends.length > 0)) {
       outcomes.refused += 1;
       return stream.failure;
     }

@@ -31,8 +31,8 @@ export class SoakHost {
   leaving = false;
   /** What is wrong with it now; null = nothing. */
   trouble: string | null = null;
-  /** Grows whenever its agent's process ends: answers that it took are over. */
-  lives = 0;
+  /** How its agents' processes ended so far. A killed one takes its answers along; one that was stopped finishes them. */
+  readonly ends: ('killed' | 'stopped')[] = [];
 
   constructor(readonly number: number, readonly place: LanHost, private readonly stateDir: string) {}
 
@@ -49,12 +49,12 @@ export class SoakHost {
       this.leaving = true;
       const exit = await agent.stop();
       if (exit.code !== 0) throw new Error(`host ${this.number}: a stopped agent ended with ${exit.code ?? exit.signal ?? '?'}\n${agent.output()}`);
-      this.lives += 1;
+      this.ends.push('stopped');
       this.agent = null;
       return;
     }
     // Nobody is to ask it from now on, and whoever has asked it knows why he hears no more.
-    this.lives += 1;
+    this.ends.push('killed');
     this.agent = null;
     if (how === 'kill -9') await agent.kill9();
     else await agent.killAgentAlone();
