@@ -4,7 +4,7 @@
  * The table is loaded once, so that turning tokens into text costs no round trip. A vocabulary that nobody used for a
  * while is given up. Nothing here blocks the agent's thread.
  */
-import { RingError } from '../core/errors.js';
+import { errorMessageOf, RingError } from '../core/errors.js';
 import { marksOpenedBy } from '../core/reasoning.js';
 import type { ReasoningMarks } from '../core/reasoning.js';
 import { toolStyleOf } from '../core/tools/tool-use.js';
@@ -91,18 +91,31 @@ export class Vocabularies {
   }
 
   private async entry(model: HeldModel, signal: AbortSignal): Promise<Entry> {
-    if (this.stopped) throw new RingError('cancelled', 'the agent stops');
-    let pending = this.entries.get(model.digest);
-    if (pending === undefined) {
-      // Shared by whoever asks meanwhile, so one caller's abort must not end it.
-      pending = this.open(model);
-      this.entries.set(model.digest, pending);
-      pending.catch(() => this.entries.delete(model.digest));
-    }
-    const entry = await orAborted(pending, signal);
+    const entry = await orAborted(this.opened(model), signal);
     entry.cancelEnd();
     entry.cancelEnd = this.clock.after(KEEP_UNUSED_MS, () => this.giveUp(model.digest, entry));
     return entry;
+  }
+
+  /** Shared by whoever asks meanwhile, so one caller's abort must not end it. What failed for those before is tried anew. */
+  private async opened(model: HeldModel): Promise<Entry> {
+    const earlier = this.entries.get(model.digest);
+    if (earlier !== undefined) {
+      try {
+        return await earlier;
+      } catch (error) {
+        this.log.debug('a vocabulary that others waited for did not come', { model: model.name, error: errorMessageOf(error) });
+      }
+    }
+    if (this.stopped) throw new RingError('cancelled', 'the agent stops');
+    const again = this.entries.get(model.digest);
+    if (again !== undefined && again !== earlier) return again;
+    const pending = this.open(model);
+    this.entries.set(model.digest, pending);
+    pending.catch(() => {
+      if (this.entries.get(model.digest) === pending) this.entries.delete(model.digest);
+    });
+    return pending;
   }
 
   private async open(model: HeldModel): Promise<Entry> {

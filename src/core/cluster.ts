@@ -383,7 +383,11 @@ export class ClusterNode {
     const result = call.kind === 'load'
       ? loadInstance(this.state, call, this.members(), (model) => `${model.name}-${this.settings.nodeId.slice(-6)}-${this.reconciler.useSerial()}`)
       : unloadInstance(this.state, call);
-    if (result.retried !== null) this.reconciler.retry(result.retried);
+    if (result.retried !== null) {
+      this.reconciler.retry(result.retried);
+      // What could not be read then may be readable now.
+      for (const [digest, { kind }] of [...this.shapes]) if (kind === 'error') this.shapes.delete(digest);
+    }
     if (call.kind === 'load' && result.answer.error === null) this.reconciler.asked(result.answer.instanceId);
     if (result.desired !== this.state) this.changeDesired(result.desired);
     if (result.event !== '') this.tell('desired', result.event);

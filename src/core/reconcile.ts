@@ -112,6 +112,7 @@ export class Reconciler implements RuleHost {
     memory.retries = 0;
     memory.faults.clear();
     memory.failure = null;
+    this.shapesAskedMs.clear();
   }
 
   /** Serial of the next plan or instance; the same again until it is used. */

@@ -258,7 +258,8 @@ class Setup {
         const left = (activeSequences ?? 0) + (queuedSequences ?? 0) + (stepsInFlight ?? 0);
         if (left > 0) this.problems.push(`${nodeId}: ${instanceId} still has ${activeSequences} sequences, ${queuedSequences} waiting, ${stepsInFlight} steps`);
       }
-      const wanted = instances.flatMap(({ stages }) => stages.filter((stage) => stage.nodeId === nodeId)).length;
+      const running = instances.filter(({ state }) => state === 'active');
+      const wanted = running.flatMap(({ stages }) => stages.filter((stage) => stage.nodeId === nodeId)).length;
       const there = world.runners(nodeId).length;
       if (wanted !== there) this.problems.push(`${nodeId} has ${there} stage runners for ${wanted} stages`);
     }
