@@ -3,7 +3,7 @@ import { clockTime, withShortIds } from './format.js';
 import { byId, make } from './page.js';
 
 const SHOWN_MAX = 200;
-const NAMES = { membership: 'node', coordinator: 'lead', desired: 'model', healed: 'healed' };
+const NAMES = { membership: 'node', coordinator: 'lead', desired: 'model', healed: 'healed', offence: 'offence' };
 
 /** Serials of one agent process grow; a smaller one than before is another process. */
 let lastSerial = 0;
