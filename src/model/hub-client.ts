@@ -8,6 +8,8 @@
 import { errorMessageOf, RingError } from '../core/errors.js';
 import type { ModelSource } from '../core/types.js';
 import type { HubFile } from './hub-files.js';
+import type { Fetch } from './proxy.js';
+import { fetchThroughProxy } from './proxy.js';
 import type { RateLimit } from './rate-limit.js';
 
 export const HUB_ENDPOINT_DEFAULT = 'https://huggingface.co';
@@ -29,6 +31,8 @@ export interface HubOptions {
   readonly backoffMs: number;
   /** Of all reads together; absent = as fast as they come. */
   readonly limit?: RateLimit;
+  /** Absent = the platform's own, without a proxy. */
+  readonly fetch?: Fetch;
 }
 
 export interface HubRevision {
@@ -40,7 +44,10 @@ export interface HubRevision {
 export function hubOptions(environment: Readonly<Record<string, string | undefined>>): HubOptions {
   const endpoint = (environment['HF_ENDPOINT'] ?? '').trim() || HUB_ENDPOINT_DEFAULT;
   if (!URL.canParse(endpoint) || !/^https?:$/.test(new URL(endpoint).protocol)) throw new RingError('bad_config', `HF_ENDPOINT is ${JSON.stringify(endpoint)}: give an address such as ${HUB_ENDPOINT_DEFAULT}`);
-  return { endpoint: endpoint.replace(/\/+$/, ''), token: (environment['HF_TOKEN'] ?? '').trim() || null, stallMs: 15_000, backoffMs: 500 };
+  const proxied = fetchThroughProxy(environment);
+  return {
+    endpoint: endpoint.replace(/\/+$/, ''), token: (environment['HF_TOKEN'] ?? '').trim() || null, stallMs: 15_000, backoffMs: 500, ...(proxied === null ? {} : { fetch: proxied }),
+  };
 }
 
 /** Ends the attempts: another one would bring the same. */
@@ -208,7 +215,7 @@ export class HubClient {
       const token = url.origin === new URL(this.options.endpoint).origin ? this.options.token : null;
       // Compressed answers have no byte ranges of the file.
       const sent = { 'accept-encoding': 'identity', ...headers, ...(token === null ? {} : { authorization: `Bearer ${token}` }) };
-      const response = await fetch(url, { redirect: 'manual', headers: sent, signal });
+      const response = await (this.options.fetch ?? fetch)(url, { redirect: 'manual', headers: sent, signal });
       if (response.ok || response.status === 416) return { response };
       await response.body?.cancel();
       const location = response.headers.get('location');
