@@ -4,6 +4,7 @@
  */
 import OpenAI from 'openai';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { normalised } from '../../src/agent/embeddings.js';
 import type { ClusterStatus } from '../../src/agent/service.js';
 import type { SamplingSettings } from '../../src/core/types.js';
 import { readGgufHeader } from '../../src/model/gguf-reader.js';
@@ -37,6 +38,18 @@ function requests(): Request[] {
       : { ...GREEDY, temperature: 1, seed: 1_000 + index, topK: index % 3 === 0 ? 40 : 0, topP: 0.95, minP: index % 5 === 0 ? 0.02 : 0, repeatPenalty: index % 7 === 0 ? 1.1 : 1 };
     return { prompt, count: 24 + index, sampling };
   });
+}
+
+function promptOf(length: number, seed: number): number[] {
+  return Array.from({ length }, (_, position) => 1 + ((position * 31 + seed * 97 + position * position * seed) % (VOCABULARY - 1)));
+}
+
+/** The mean of the whole model's last states, of length 1. */
+function embeddingOf(stage: StageEngine | undefined, prompt: readonly number[]): Float32Array {
+  stage?.apply([{ kind: 'open', slot: 0, sequenceId: 'e', sampling: { ...GREEDY, pooling: 'mean' }, origin: 'test', promptLength: prompt.length, promptTokens: [], emittedTokens: [] }]);
+  const output = stage?.step({ slices: [{ slot: 0, position: 0, tokens: prompt.length, sample: true }], tokens: Int32Array.from(prompt), hidden: null });
+  stage?.apply([{ kind: 'close', slot: 0 }]);
+  return normalised(output?.sampled[0]?.embedding ?? new Float32Array());
 }
 
 describe('a ring of three agents', () => {
@@ -157,6 +170,32 @@ describe('a ring of three agents', () => {
     // All but the first answer's last token, which was never sent.
     expect(await reused() - before).toBe(prompt.length + first.length - 1);
   }, 120_000);
+
+  it('says in the usage what it did not compute again', async () => {
+    const prompt = Array.from({ length: 90 }, (_, position) => 1 + ((position * 71 + position * position * 3) % (VOCABULARY - 1)));
+    const cached = async (index: number): Promise<number | undefined> =>
+      (await client(index).completions.create({ model: MODEL, prompt, max_tokens: 4, temperature: 0 })).usage?.prompt_tokens_details?.cached_tokens;
+    expect(await cached(0)).toBe(0);
+    expect(await cached(1)).toBe(89);
+  });
+
+  it('embeds texts as the whole model does, from every node', async () => {
+    const inputs = [promptOf(40, 3), promptOf(300, 5), promptOf(41, 7)];
+    const { data, usage } = await client(1).embeddings.create({ model: MODEL, input: inputs });
+    expect(usage.prompt_tokens).toBe(381);
+    for (const [index, { embedding }] of data.entries()) {
+      const expected = embeddingOf(reference[0], inputs[index] ?? []);
+      expect(embedding).toHaveLength(expected.length);
+      expect(Math.max(...embedding.map((value, at) => Math.abs(value - (expected[at] ?? 0))))).toBeLessThan(1e-6);
+    }
+    const texts = await client(2).embeddings.create({ model: MODEL, input: ['In the beginning God created', 'In the beginning God made', 'the sons of Levi; Gershon, Kohath'] });
+    const [near, far] = [1, 2].map((other) => (texts.data[0]?.embedding ?? []).reduce((sum, value, at) => sum + value * (texts.data[other]?.embedding[at] ?? 0), 0));
+    expect(near).toBeGreaterThan(far ?? 1);
+    await expect(client(0).embeddings.create({ model: MODEL, input: promptOf(CONTEXT, 1) })).rejects.toMatchObject({ status: 400, code: 'context_length_exceeded' });
+    const cut = await agentAt(0).call({ path: '/api/embed', json: { model: MODEL, input: 'And it came to pass '.repeat(400) } });
+    expect([cut.status, (await cut.json() as { prompt_eval_count: number }).prompt_eval_count]).toEqual([200, CONTEXT - 1]);
+    await idleWithin(IDLE_WITHIN_MS);
+  });
 
   it('lists, streams and counts for the openai client, from a node that is not the head', async () => {
     const models = await client(2).models.list();
