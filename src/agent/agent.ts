@@ -5,6 +5,7 @@
 import { setMaxListeners } from 'node:events';
 import { ClusterNode } from '../core/cluster.js';
 import type { ClusterInput, ClusterOutput } from '../core/cluster.js';
+import { modelKey } from '../core/desired-state.js';
 import { errorMessageOf, RingError } from '../core/errors.js';
 import type { ControlMessage } from '../core/messages.js';
 import { placeModel } from '../core/placement.js';
@@ -145,7 +146,7 @@ export class Agent implements AgentService {
       resolveModel: (reference) => this.held.resolveRequested(reference),
       ensureInstance: (model, signal, keepAliveMs) => this.held.ensureInstance(model, signal, keepAliveMs),
       instance: (instanceId) => this.held.instance(instanceId),
-      instanceOf: (modelDigest) => this.cluster.desired().instances.find(({ plan }) => plan?.model.digest === modelDigest) ?? null,
+      instanceOf: (modelDigest) => this.cluster.desired().instances.find((instance) => modelKey(instance) === modelDigest) ?? null,
       randomId: () => ports.randomId(),
       ...(settings.replanDeadlineMs === undefined ? {} : { replanDeadlineMs: settings.replanDeadlineMs }),
     });

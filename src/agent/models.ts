@@ -24,6 +24,8 @@ import type { Vocabularies } from './vocabularies.js';
 const CALL_DEADLINE_MS = 15_000;
 /** A request may come before the coordinator is known. */
 const COORDINATOR_DEADLINE_MS = 15_000;
+/** A coordinator that took a call says so to everyone within this, if it lives. */
+const UNSEEN_MS = 3_000;
 /** How often a model given at start is asked for again while no node holds it. */
 const SERVE_RETRY_MS = 2_000;
 
@@ -110,18 +112,22 @@ export class Models {
     this.ports.vocabularies.table(model, signal).catch((error: unknown) => this.ports.log.debug('no vocabulary yet', { error: errorMessageOf(error) }));
     const ask = (): Promise<string> => this.call((callId) => ({ kind: 'load', callId, request: this.instanceRequest({ ...request, model: model.digest }, this.lifeFor(request, model)) }), signal);
     let instanceId = await ask();
+    let askedMs = this.ports.clock.now();
     let seen = false;
     for (;;) {
       const instance = this.instance(instanceId);
-      if (instance === null && seen) {
-        // It was unloaded, or two halves of the cluster met and kept the other one's.
-        instanceId = await ask();
-        seen = false;
-      }
       seen ||= instance !== null;
       if (instance?.state === 'active') return instanceView(instance, this.ports.viewSources());
       if (instance?.state === 'failed') throw new RingError('no_placement', `${model.name} cannot be served: ${instance.reason}`);
-      await this.change(signal);
+      if (instance === null && (seen || this.ports.clock.now() - askedMs >= UNSEEN_MS)) {
+        // It was unloaded, two halves of the cluster met and kept the other one's, or who took the call is gone.
+        instanceId = await ask();
+        askedMs = this.ports.clock.now();
+        seen = false;
+        // What was said of it meanwhile is looked at before the next change is waited for.
+        if (this.instance(instanceId) !== null) continue;
+      }
+      await this.change(signal, instance === null ? UNSEEN_MS : null);
     }
   }
 
@@ -255,16 +261,19 @@ export class Models {
     }
   }
 
-  /** Resolves at the next change of the cluster. */
-  private async change(signal: AbortSignal): Promise<void> {
+  /** Resolves at the next change of the cluster, or after `withinMs`. */
+  private async change(signal: AbortSignal, withinMs: number | null = null): Promise<void> {
     let watcher: () => void = () => undefined;
+    let cancel: () => void = () => undefined;
     const changed = new Promise<void>((resolve) => {
       watcher = resolve;
       this.watchers.add(watcher);
+      if (withinMs !== null) cancel = this.ports.clock.after(withinMs, resolve);
     });
     try {
       await underEither([signal, this.ports.life], (either) => orAborted(changed, either));
     } finally {
+      cancel();
       this.watchers.delete(watcher);
     }
   }
