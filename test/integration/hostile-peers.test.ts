@@ -32,7 +32,7 @@ import { writeRenamedBuiltInModel } from '../support/model-copy.js';
 const MODEL = 'kjv-q8_0';
 const CLUSTER = `hostile-${process.pid}`;
 const NODES = 2;
-const TOKENS = 120;
+const TOKENS = 60;
 const AGREE_MS = 20_000;
 const SEEN_MS = 20_000;
 const OFFENCES_BEFORE_SHUT_OUT = 5;

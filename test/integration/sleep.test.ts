@@ -4,7 +4,7 @@
  */
 import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterEach, describe, expect, it } from 'vitest';
+import { afterAll, describe, expect, it } from 'vitest';
 import { guardCommand } from '../../src/process/sleep-guard.js';
 import { AgentProcess, temporaryDirectory } from '../support/agent-process.js';
 import { waitUntil } from '../support/processes.js';
@@ -16,8 +16,8 @@ const STAND_IN = '#!/bin/sh\necho "$@" >> "$(dirname "$0")/called"\nfor last; do
 const REFUSES = '#!/bin/sh\necho "$@" >> "$(dirname "$0")/called"\necho "Access denied" >&2\nexit 1\n';
 
 const agents: AgentProcess[] = [];
-afterEach(async () => {
-  await Promise.all(agents.splice(0).map((agent) => agent.kill9()));
+afterAll(async () => {
+  await Promise.all(agents.map((agent) => agent.kill9()));
 });
 
 class Machine {
@@ -33,7 +33,7 @@ class Machine {
   async start(...args: readonly string[]): Promise<AgentProcess> {
     const agent = await AgentProcess.start({
       stateDir: temporaryDirectory('sleep-state'), env: { PATH: `${this.directory}:${process.env['PATH'] ?? ''}` },
-      args: ['--cluster', `sleep-${process.pid}`, '--no-mdns', '--listen', '127.0.0.1:0', '--threads', '1', '--log-level', 'info', ...args],
+      args: ['--cluster', `sleep-${process.pid}-${agents.length}`, '--no-mdns', '--listen', '127.0.0.1:0', '--threads', '1', '--log-level', 'info', ...args],
     });
     agents.push(agent);
     return agent;
@@ -64,7 +64,7 @@ async function load(agent: AgentProcess): Promise<string> {
   return view.instanceId;
 }
 
-describe.skipIf(process.platform !== 'linux')('a machine', () => {
+describe.skipIf(process.platform !== 'linux').concurrent('a machine', () => {
   it('is kept awake from the first stage to the last, and the guard ends with the agent', async () => {
     const machine = new Machine(STAND_IN);
     const agent = await machine.start();
