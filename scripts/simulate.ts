@@ -1,17 +1,32 @@
 /**
- * Runs the cluster simulation over many seeds: `npm run simulate -- --seeds 5000`, or one with its log: `--seed 42`.
- * Prints every failing seed with the command that replays it; exits 1 if there was one.
+ * Runs the simulation of whole agents over many seeds: `npm run simulate -- --seeds 10000`, or one with its log: `--seed 42`.
+ * `--core` runs the cluster core alone (test/sim/random-run.ts). Prints how far it is, every failing seed with the command
+ * that replays it, and a closing line; exits 1 if a seed failed.
  */
 import { parseArgs } from 'node:util';
+import { simulateAgents } from '../test/sim/agent-run.js';
 import { simulate } from '../test/sim/random-run.js';
 
-const DEFAULT_SEEDS = 1_000;
+const DEFAULT_SEEDS = 10_000;
+const DEFAULT_CORE_SEEDS = 1_000;
 /** After so many failures the rest would tell nothing new. */
 const MAX_FAILURES = 20;
+const PROGRESS_MS = 15_000;
+
+interface Outcome {
+  readonly problems: readonly string[];
+  readonly log: readonly string[];
+  /** What was done, for the closing line. */
+  readonly figures: Readonly<Record<string, number>>;
+}
 
 const { values } = parseArgs({
-  options: { seeds: { type: 'string' }, seed: { type: 'string' }, from: { type: 'string' } },
+  options: { seeds: { type: 'string' }, seed: { type: 'string' }, from: { type: 'string' }, core: { type: 'boolean', default: false } },
 });
+const suffix = values.core ? ' --core' : '';
+/** Of the seed that runs now. A promise that nobody waits for is a bug of the agents like any other. */
+const unhandled: string[] = [];
+process.on('unhandledRejection', (reason) => unhandled.push(`a rejection that nobody handles: ${reason instanceof Error ? reason.stack ?? reason.message : String(reason)}`));
 
 function wholeNumber(text: string, option: string): number {
   const value = Number(text);
@@ -20,20 +35,41 @@ function wholeNumber(text: string, option: string): number {
   process.exit(2);
 }
 
+async function run(seed: number, keepsLog: boolean): Promise<Outcome> {
+  if (values.core) return { ...simulate(seed, keepsLog), figures: {} };
+  const { problems, log, figures } = await simulateAgents(seed, keepsLog);
+  return { problems: [...problems, ...unhandled.splice(0)], log, figures };
+}
+
+async function runMany(from: number, count: number): Promise<number> {
+  const sums = new Map<string, number>();
+  const startedMs = performance.now();
+  let shownMs = startedMs;
+  let failures = 0;
+  let done = 0;
+  for (let seed = from; seed < from + count && failures < MAX_FAILURES; seed += 1) {
+    const { problems, figures } = await run(seed, false);
+    done += 1;
+    for (const [name, value] of Object.entries(figures)) sums.set(name, (sums.get(name) ?? 0) + value);
+    if (problems.length > 0) {
+      failures += 1;
+      process.stdout.write(`seed ${seed}: ${problems[0] ?? ''}\n  replay: npm run simulate -- --seed ${seed}${suffix}\n`);
+    }
+    if (performance.now() - shownMs < PROGRESS_MS) continue;
+    shownMs = performance.now();
+    process.stdout.write(`${done} of ${count} seeds, ${failures} failed, ${Math.round((shownMs - startedMs) / 1000)} s\n`);
+  }
+  const seconds = Math.round((performance.now() - startedMs) / 1000);
+  const what = [...sums].map(([name, value]) => `${value} ${name}`).join(', ');
+  process.stdout.write(`${done} seeds from ${from} in ${seconds} s: ${failures === 0 ? 'all hold' : `${failures} failed`}${what === '' ? '' : ` (${what})`}\n`);
+  return failures;
+}
+
 if (values.seed !== undefined) {
-  const { log, problems } = simulate(wholeNumber(values.seed, 'seed'), true);
+  const { log, problems } = await run(wholeNumber(values.seed, 'seed'), true);
   process.stdout.write(`${[...log, ...problems.map((problem) => `PROBLEM ${problem}`)].join('\n')}\n`);
   process.exitCode = problems.length === 0 ? 0 : 1;
 } else {
-  const from = wholeNumber(values.from ?? '1', 'from');
-  const count = wholeNumber(values.seeds ?? String(DEFAULT_SEEDS), 'seeds');
-  let failures = 0;
-  for (let seed = from; seed < from + count && failures < MAX_FAILURES; seed += 1) {
-    const { problems } = simulate(seed);
-    if (problems.length === 0) continue;
-    failures += 1;
-    process.stdout.write(`seed ${seed}: ${problems[0] ?? ''}\n  replay: npm run simulate -- --seed ${seed}\n`);
-  }
-  process.stdout.write(`${count} seeds from ${from}: ${failures === 0 ? 'all hold' : `${failures} failed`}\n`);
-  process.exitCode = failures === 0 ? 0 : 1;
+  const count = wholeNumber(values.seeds ?? String(values.core ? DEFAULT_CORE_SEEDS : DEFAULT_SEEDS), 'seeds');
+  process.exitCode = await runMany(wholeNumber(values.from ?? '1', 'from'), count) === 0 ? 0 : 1;
 }

@@ -272,10 +272,10 @@ export class AgentWorld {
     return [...this.hosts.values()].flatMap(({ nodeId, life }) => (life === null || life.leaving ? [] : [{ nodeId, life }]));
   }
 
-  /** Everybody who is up is connected to everybody else. */
+  /** Everybody who is up runs and is connected to everybody else. */
   isMesh(): boolean {
     const up = this.upHosts();
-    return up.every(({ life }) => up.every((other) => other.life === life || life.network.isJoinedTo(other.life.network)));
+    return up.every(({ life }) => !life.process.isFrozen) && up.every(({ life }) => up.every((other) => other.life === life || life.network.isJoinedTo(other.life.network)));
   }
 
   /** What keeps the agents that are up from being one quiet cluster; empty when they are. */

@@ -38,7 +38,7 @@ export class SimClient {
     this.expected = answerOf(model.layers, promptTokens, sampling, maxTokens);
     this.askedMs = world.nowMs;
     world.note(`${name} asks ${life.network.nodeId} for ${maxTokens} tokens of ${model.name} after ${promptTokens.length}`);
-    void this.ask();
+    life.process.enter(() => void this.ask());
   }
 
   /** Its agent's process is gone, and the connection with it. */
