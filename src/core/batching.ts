@@ -400,7 +400,7 @@ export class HeadScheduler {
     if (!this.settings.canRollBack) return [];
     const { request, tokens } = sequence;
     const left = Math.min(request.promptTokens.length + request.maxTokens, this.settings.contextTokens) - tokens.length;
-    return sequence.speculation.propose(tokens, Math.min(left - 1, MAX_DRAFT_TOKENS, this.settings.batchTokens - 1));
+    return sequence.speculation.propose(tokens, Math.min(left - 1, request.sampling.draftTokens ?? MAX_DRAFT_TOKENS, MAX_DRAFT_TOKENS, this.settings.batchTokens - 1));
   }
 
   private moveTogether(sequences: readonly Sequence[]): void {

@@ -322,6 +322,8 @@ export interface SamplingSettings {
   readonly probabilities?: number;
   /** Nothing is drawn: the answer is the prompt's hidden states in one, and a token that means nothing. Absent = draw. */
   readonly pooling?: Pooling;
+  /** Most guessed tokens in a step (core/speculation.ts); 0 = none. Absent = as many as pay. The answer is the same. */
+  readonly draftTokens?: number;
 }
 
 /** How the hidden states of a prompt's tokens, as the final norm leaves them, become one vector. */

@@ -203,7 +203,7 @@ export function toWireSampling(sampling: SamplingSettings): WireSampling {
 export function fromWireSampling(wire: WireSampling): SamplingSettings {
   const bias = wire.logitBias ?? [];
   if (bias.length > MAX_ITEMS) throw bad(`a logit bias of more than ${MAX_ITEMS} entries`);
-  const { grammar, probabilities } = wire;
+  const { grammar, probabilities, draftTokens } = wire;
   if ((probabilities ?? 0) > MAX_ALTERNATIVES) throw bad(`${probabilities} alternatives to each token`);
   return {
     temperature: finite(wire.temperature, 'temperature'),
@@ -219,6 +219,7 @@ export function fromWireSampling(wire: WireSampling): SamplingSettings {
     ...(grammar ? { grammar: fromWireGrammar(grammar) } : {}),
     ...(probabilities === null || probabilities === undefined ? {} : { probabilities }),
     ...fromWirePooling(wire.pooling),
+    ...(draftTokens === null || draftTokens === undefined ? {} : { draftTokens }),
   };
 }
 

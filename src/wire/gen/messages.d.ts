@@ -219,6 +219,9 @@ export namespace ringagent {
             /** Sampling pooling. */
             pooling: ringagent.activation.Pooling;
 
+            /** Sampling draftTokens. */
+            draftTokens?: (number|null);
+
             /**
              * Encodes the specified Sampling message. Does not implicitly {@link ringagent.activation.Sampling.verify|verify} messages.
              * @param message Sampling message or plain object to encode
@@ -281,6 +284,9 @@ export namespace ringagent {
 
                 /** Sampling pooling */
                 pooling?: (ringagent.activation.Pooling|null);
+
+                /** Sampling draftTokens */
+                draftTokens?: (number|null);
 
                 /** Unknown fields preserved while decoding when enabled */
                 $unknowns?: Uint8Array[];

@@ -274,12 +274,19 @@ export const ringagent = $root.ringagent = (() => {
             Sampling.prototype.grammar = null;
             Sampling.prototype.probabilities = null;
             Sampling.prototype.pooling = 0;
+            Sampling.prototype.draftTokens = null;
 
             let $oneOfFields;
 
             // Virtual OneOf for proto3 optional field
             $Object.defineProperty(Sampling.prototype, "_probabilities", {
                 get: $util.oneOfGetter($oneOfFields = ["probabilities"]),
+                set: $util.oneOfSetter($oneOfFields)
+            });
+
+            // Virtual OneOf for proto3 optional field
+            $Object.defineProperty(Sampling.prototype, "_draftTokens", {
+                get: $util.oneOfGetter($oneOfFields = ["draftTokens"]),
                 set: $util.oneOfSetter($oneOfFields)
             });
 
@@ -317,6 +324,8 @@ export const ringagent = $root.ringagent = (() => {
                     writer.uint32(96).uint32(message.probabilities);
                 if (message.pooling != null && $Object.hasOwnProperty.call(message, "pooling") && message.pooling !== 0)
                     writer.uint32(104).int32(message.pooling);
+                if (message.draftTokens != null && $Object.hasOwnProperty.call(message, "draftTokens"))
+                    writer.uint32(112).uint32(message.draftTokens);
                 if (message.$unknowns != null && $Object.hasOwnProperty.call(message, "$unknowns"))
                     for (let i = 0; i < message.$unknowns.length; ++i)
                         writer.raw(message.$unknowns[i]);
@@ -459,6 +468,13 @@ export const ringagent = $root.ringagent = (() => {
                                 message.pooling = value;
                             else
                                 delete message.pooling;
+                            continue;
+                        }
+                    case 14: {
+                            if (wireType !== 0)
+                                break;
+                            message.draftTokens = reader.uint32();
+                            message._draftTokens = "draftTokens";
                             continue;
                         }
                     }
