@@ -103,6 +103,14 @@ function digestOf(text: string): Buffer {
   return createHash('sha256').update(text, 'utf8').digest();
 }
 
+/** Who wants to know how large a body turned out to be. */
+const listeners = new WeakMap<Request, (bytes: number) => void>();
+
+/** Calls once, when the whole body of the request was read by `readJsonBody`. */
+export function onBodyRead(request: Request, listener: (bytes: number) => void): void {
+  listeners.set(request, listener);
+}
+
 /** The body of a request as JSON: type, size and encoding are checked in this order, and each has its own status. */
 export async function readJsonBody(request: Request): Promise<unknown> {
   const mediaType = (request.headers.get('content-type') ?? '').split(';')[0]?.trim().toLowerCase();
@@ -159,7 +167,10 @@ async function readBounded(request: Request): Promise<Uint8Array> {
   let length = 0;
   for (;;) {
     const { done, value } = await reader.read();
-    if (done) return Buffer.concat(chunks, length);
+    if (done) {
+      listeners.get(request)?.(length);
+      return Buffer.concat(chunks, length);
+    }
     length += value.byteLength;
     if (length > BODY_BYTES_MAX) {
       // Not awaited: the sender may still be sending, and the answer must not wait for it.

@@ -16,6 +16,8 @@ import type { Resolvers } from './polyfill.js';
 
 /** Below this, header and payload are copied into one buffer: one encrypted record instead of two. */
 const COALESCE_BYTES = 64 * 1024;
+/** Frames that wait to be read before the peer is paused, however small they are. */
+const MAX_WAITING_FRAMES = 1024;
 /** How long an orderly close may take before the stream is cut. */
 const CLOSE_GRACE_MS = 2000;
 
@@ -169,7 +171,7 @@ export class FramedStream {
     }
     // Pausing in the middle of libp2p's own resume() would leave it half paused: it sends window updates all the same
     // and then resets the stream for overflowing its buffer. `maybeResume` pauses again afterwards.
-    if (this.queuedBytes > this.options.highWaterBytes && !this.resuming) this.pause();
+    if (this.isBehind() && !this.resuming) this.pause();
   }
 
   private deliver(frame: Uint8Array): void {
@@ -183,7 +185,8 @@ export class FramedStream {
   }
 
   private maybeResume(): void {
-    if (this.queuedBytes <= this.options.highWaterBytes / 2 && this.stream.readStatus === 'paused') this.resume();
+    const caughtUp = this.queuedBytes <= this.options.highWaterBytes / 2 && this.queue.length <= MAX_WAITING_FRAMES / 2;
+    if (caughtUp && this.stream.readStatus === 'paused') this.resume();
   }
 
   private resume(): void {
@@ -195,7 +198,11 @@ export class FramedStream {
     } finally {
       this.resuming = false;
     }
-    if (this.queuedBytes > this.options.highWaterBytes && !this.closedHere) this.pause();
+    if (this.isBehind() && !this.closedHere) this.pause();
+  }
+
+  private isBehind(): boolean {
+    return this.queuedBytes > this.options.highWaterBytes || this.queue.length > MAX_WAITING_FRAMES;
   }
 
   private pause(): void {

@@ -1,6 +1,10 @@
+import { EventEmitter } from 'node:events';
+import { Hono } from 'hono';
 import { describe, expect, it } from 'vitest';
+import type { ApiEnv } from '../../src/api/api-options.js';
 import { createApp } from '../../src/api/app.js';
 import { BodyBudget } from '../../src/api/body-budget.js';
+import { BODY_BYTES_MAX, readJsonBody } from '../../src/api/guards.js';
 import { apiOptions, ScriptedAgent } from './scripted-agent.js';
 
 const KEYS = ['the-key-of-the-first-person', 'the-key-of-the-second-person'];
@@ -42,12 +46,34 @@ describe('clients', () => {
 describe('bodies that are held at a time', () => {
   it('are refused beyond the budget with 429 and when to come again, and their room comes back', () => {
     const budget = new BodyBudget(100);
-    const giveBack = budget.take(60);
+    const { giveBack } = budget.take(60);
     expect(() => budget.take(41)).toThrow(expect.objectContaining({ options: expect.objectContaining({ status: 429, headers: expect.objectContaining({ 'Retry-After': '2' }) as object }) as object }) as Error);
     budget.take(40);
     giveBack();
     giveBack();
     expect(budget.held).toBe(40);
     budget.take(60);
+  });
+
+  it('count what was read of a body that announced no length, and nothing when its answer has ended', async () => {
+    const budget = new BodyBudget();
+    const app = new Hono<ApiEnv>();
+    const outgoing = Object.assign(new EventEmitter(), { closed: false });
+    app.use(budget.middleware);
+    app.post('/', async (context) => {
+      expect(budget.held).toBe(BODY_BYTES_MAX);
+      await readJsonBody(context.req.raw);
+      return context.text('read');
+    });
+    const body = new ReadableStream<Uint8Array>({
+      start(controller) {
+        controller.enqueue(new TextEncoder().encode('{"a": 1}'));
+        controller.close();
+      },
+    });
+    const answer = await app.request('/', { method: 'POST', body, duplex: 'half', headers: { 'content-type': 'application/json' } }, { outgoing });
+    expect([answer.status, budget.held]).toEqual([200, 8]);
+    outgoing.emit('close');
+    expect(budget.held).toBe(0);
   });
 });

@@ -88,6 +88,28 @@ describe('an edge of the ring', () => {
     expect(largest).toBeLessThan(120 * MEBIBYTE);
   });
 
+  it('with a slow reader takes few of many tiny frames at a time, and loses none', async () => {
+    const [a, b] = await connectedPair();
+    const link = await a.network.openRingLink(b.id, EDGE);
+    const frames = 20_000;
+    let sent = 0;
+    const sender = (async () => {
+      // As many at once as may wait.
+      for (let index = 0; index < frames; index += 50) {
+        await Promise.all(Array.from({ length: 50 }, (_, offset) => link.send(numbered(index + offset, 8))));
+        sent += 50;
+      }
+    })();
+    let index = 0;
+    for await (const frame of linkOf(b, 0).frames) {
+      expect(new DataView(frame.buffer, frame.byteOffset).getUint32(0)).toBe(index);
+      if (index % 2_000 === 0) await new Promise((resolve) => setTimeout(resolve, 30));
+      if (++index === frames) break;
+    }
+    await sender;
+    expect([index, sent]).toEqual([frames, frames]);
+  });
+
   it('ends in order for the reader when the sender closes it', async () => {
     const [a, b] = await connectedPair();
     const link = await a.network.openRingLink(b.id, EDGE);
