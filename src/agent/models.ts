@@ -13,6 +13,7 @@ import { DEFAULT_KEEP_ALIVE_MS, lifeAfter, lifeOf, LOADED_LIFE, NAMED_LIFE, PINN
 import type { HeldModel, Instance, InstanceLife, InstanceRequest, NodeRecord, Plan } from '../core/types.js';
 import { underEither } from '../either-signal.js';
 import type { Clock, Log, ModelLibrary, RemoteWeights } from '../ports.js';
+import { readErrorCode } from '../wire/fields.js';
 import { heldModels, resolveModel } from './known-models.js';
 import type { InstanceView, ModelView, PlanRequest } from './service.js';
 import { instanceView } from './status-view.js';
@@ -110,6 +111,7 @@ export class Models {
     const model = await this.resolve(request.model);
     // Who loads a model asks it something next: its vocabulary is fetched meanwhile. A failure shows when it is needed.
     this.ports.vocabularies.table(model, signal).catch((error: unknown) => this.ports.log.debug('no vocabulary yet', { error: errorMessageOf(error) }));
+    this.checkSettings(request, model);
     const ask = (): Promise<string> => this.call((callId) => ({ kind: 'load', callId, request: this.instanceRequest({ ...request, model: model.digest }, this.lifeFor(request, model)) }), signal);
     let instanceId = await ask();
     let askedMs = this.ports.clock.now();
@@ -118,7 +120,7 @@ export class Models {
       const instance = this.instance(instanceId);
       seen ||= instance !== null;
       if (instance?.state === 'active') return instanceView(instance, this.ports.viewSources());
-      if (instance?.state === 'failed') throw new RingError('no_placement', `${model.name} cannot be served: ${instance.reason}`);
+      if (instance?.state === 'failed') throw failureOf(instance, model.name);
       if (instance === null && (seen || this.ports.clock.now() - askedMs >= UNSEEN_MS)) {
         // It was unloaded, two halves of the cluster met and kept the other one's, or who took the call is gone.
         instanceId = await ask();
@@ -129,6 +131,20 @@ export class Models {
       }
       await this.change(signal, instance === null ? UNSEEN_MS : null);
     }
+  }
+
+  /** What runs has the context and slots that it has: whoever asks for others is not to believe that they are theirs. */
+  private checkSettings({ contextTokens, slots, nodeSettings }: PlanRequest, model: HeldModel): void {
+    const served = this.ports.cluster.desired().instances.find(({ state, plan }) => state === 'active' && plan?.model.digest === model.digest);
+    if (served === undefined || served.plan === null || nodeSettings !== undefined) return;
+    const { plan, request } = served;
+    const differs = (wanted: number | null, has: number, asked: number | null): boolean => wanted !== null && wanted !== has && wanted !== asked;
+    if (!differs(contextTokens, plan.contextTokens, request.contextTokens) && !differs(slots, plan.slots, request.slots)) return;
+    throw new RingError(
+      'conflict',
+      `${model.name} is served already, with a context of ${plan.contextTokens} tokens and ${plan.slots} slots: unload it first ("agent unload ${model.name}"), then load it as you want it`,
+      { contextTokens: plan.contextTokens, slots: plan.slots, instance: served.instanceId },
+    );
   }
 
   async unload(instanceId: string): Promise<void> {
@@ -294,4 +310,9 @@ function knownText(names: readonly string[]): string {
 
 function noDefaultText(names: readonly string[]): string {
   return `the request names no model, and there is not exactly one that is served: name one${knownText(names)}`;
+}
+
+/** Why a failed instance is not served, with the code of what went wrong. */
+export function failureOf({ code, reason }: Instance, name: string): RingError {
+  return new RingError(code === undefined ? 'no_placement' : readErrorCode(code), `${name} cannot be served: ${reason}`);
 }

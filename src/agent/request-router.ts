@@ -16,6 +16,7 @@ import { toolGrammar } from '../core/tools/tool-grammar.js';
 import { TOOL_MARK_TEXTS } from '../core/tools/tool-use.js';
 import type { HeldModel, Instance, NodeId, Plan, SamplingSettings, TokenProbability } from '../core/types.js';
 import type { Clock, Log, VocabularyTable } from '../ports.js';
+import { failureOf } from './models.js';
 import type { CompletionEvent, CompletionTask, Prompt, TextProbability } from './service.js';
 import type { TokenizedPrompt, Vocabularies } from './vocabularies.js';
 import { orAborted } from './vocabularies.js';
@@ -374,7 +375,7 @@ export class RequestRouter {
       }
       const leftMs = wait.deadlineMs - this.ports.clock.now();
       if (instance.state === 'active' && instance.plan !== null && leftMs > 0) return instance.plan;
-      if (instance.state === 'failed' && !wait.patient) throw new RingError('no_placement', `the model cannot be served: ${instance.reason}`);
+      if (instance.state === 'failed' && !wait.patient) throw failureOf(instance, wanted.plan?.model.name ?? 'the model');
       const late = `the ring was not ready again within ${this.replanDeadlineMs() / 1000} s${instance.reason === '' ? '' : ` (${instance.reason})`}`;
       if (leftMs <= 0) throw new RingError('timeout', late);
       await this.wait(pending, leftMs, signal, late);

@@ -116,6 +116,8 @@ export interface InstanceView {
   readonly modelDigest: string;
   readonly state: InstanceState;
   readonly reason: string;
+  /** Of a failed one: the code of the error that `reason` is about. */
+  readonly code?: string;
   readonly planId: string | null;
   readonly contextTokens: number;
   readonly slots: number;

@@ -40,6 +40,7 @@ export function instanceView(instance: Instance, sources: ViewSources): Instance
     modelDigest: plan?.model.digest ?? '',
     state: instance.state,
     reason: instance.reason,
+    ...(instance.state === 'failed' && instance.code !== undefined ? { code: instance.code } : {}),
     planId: plan?.planId ?? null,
     contextTokens: plan?.contextTokens ?? 0,
     slots: plan?.slots ?? 0,

@@ -8,7 +8,7 @@
 import { RingError } from '../core/errors.js';
 import type { ErrorCode } from '../core/errors.js';
 
-export type ErrorStatus = 400 | 401 | 403 | 404 | 405 | 413 | 415 | 429 | 500 | 503 | 504;
+export type ErrorStatus = 400 | 401 | 403 | 404 | 405 | 409 | 413 | 415 | 429 | 500 | 503 | 504;
 
 export interface ErrorBody {
   readonly error: {
@@ -79,6 +79,7 @@ const STATUS_RULES: Partial<Record<ErrorCode, StatusRule>> = {
   // Seen by nobody when the client has left; otherwise the agent gave the request up.
   cancelled: { status: 503, headers: RETRY },
   not_ready: { status: 503, headers: RETRY },
+  conflict: { status: 409 },
   no_placement: { status: 503, headers: NO_RETRY },
   peer_unreachable: { status: 503, headers: RETRY },
   peer_lost: { status: 503, headers: RETRY },
@@ -108,6 +109,7 @@ function typeOfStatus(status: ErrorStatus): string {
     case 400:
     case 404:
     case 405:
+    case 409:
     case 413:
     case 415:
       return 'invalid_request_error';

@@ -89,7 +89,7 @@ export function createApp(service: AgentService, options: ApiOptions): Hono<ApiE
   });
   addDashboardRoutes(app);
   app.get('/health', (context) => {
-    if (!service.ready()) throw new RingError('not_ready', 'The agent has not joined its cluster yet.');
+    if (!service.ready()) throw new RingError('not_ready', 'The agent takes no request now: it has not joined its cluster yet, or it is about to stop.');
     return context.json({ status: 'ok' });
   });
   addModelRoutes(app, service, options);

@@ -2,7 +2,7 @@
 import type { ErrorBody, ErrorStatus } from './api-error.js';
 
 const ANTHROPIC_TYPES: Readonly<Record<ErrorStatus, string>> = {
-  400: 'invalid_request_error', 401: 'authentication_error', 403: 'permission_error', 404: 'not_found_error', 405: 'invalid_request_error',
+  400: 'invalid_request_error', 401: 'authentication_error', 403: 'permission_error', 404: 'not_found_error', 405: 'invalid_request_error', 409: 'invalid_request_error',
   413: 'request_too_large', 415: 'invalid_request_error', 429: 'rate_limit_error', 500: 'api_error', 503: 'overloaded_error', 504: 'timeout_error',
 };
 

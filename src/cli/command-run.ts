@@ -1,6 +1,7 @@
 /**
  * `agent run MODEL [PROMPT]`: asks the running agent, or starts one for the length of the command, and streams the answer.
  */
+import { existsSync } from 'node:fs';
 import { streamAnswer } from './answer-stream.js';
 import type { AnswerPart, AnswerSettings } from './answer-stream.js';
 import { converse } from './command-chat.js';
@@ -16,6 +17,8 @@ export interface RunOptions extends AnswerSettings {
 }
 
 export async function runCommand(model: string | undefined, prompt: string | undefined, options: RunOptions): Promise<void> {
+  // A sentence is no model: it is for the only one that is served, or the default.
+  if (prompt === undefined && model !== undefined && /\s/.test(model) && !existsSync(model)) return runCommand('', model, options);
   const wanted = modelReference(model ?? '');
   await withAgent(options, async (client, interrupted) => {
     const served = await loadModel(client, { model: wanted }, interrupted);

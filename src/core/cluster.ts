@@ -167,7 +167,7 @@ export class ClusterNode {
         return;
       }
       case 'shape':
-        return this.learnShape(input.modelRef, input.shape, input.error?.message ?? 'the model could not be read');
+        return this.learnShape(input.modelRef, input.shape, input.error ?? { code: 'internal', message: 'the model could not be read' });
       case 'leave':
         for (const to of this.detector.connectedPeers()) this.outputs.push({ kind: 'send', to, message: { kind: 'leave' } });
         this.gone = true;
@@ -273,9 +273,9 @@ export class ClusterNode {
     }
   }
 
-  private learnShape(modelRef: string, shape: ModelShape | null, problem: string): void {
+  private learnShape(modelRef: string, shape: ModelShape | null, problem: { readonly code: string; readonly message: string }): void {
     if (this.shapes.size >= MAX_SHAPES && !this.shapes.has(modelRef)) this.shapes.clear();
-    this.shapes.set(modelRef, shape === null ? { kind: 'error', message: problem, atMs: this.nowMs } : { kind: 'shape', shape });
+    this.shapes.set(modelRef, shape === null ? { kind: 'error', code: problem.code, message: problem.message, atMs: this.nowMs } : { kind: 'shape', shape });
   }
 
   // What follows from it.

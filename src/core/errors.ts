@@ -10,6 +10,7 @@ export type ErrorCode =
   | 'unsplittable_model'
   | 'unknown_model'
   | 'no_placement'
+  | 'conflict'
   | 'bad_config'
   | 'bad_frame'
   | 'frame_too_large'

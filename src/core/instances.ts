@@ -39,7 +39,8 @@ export function loadInstance(
       return { answer, desired: { ...desired, instances: all }, event: `${existing.instanceId}: ${lifeText(life)}`, retried: null };
     }
     // What the person asks for now counts, not what they asked for then.
-    const again: Instance = { ...existing, request: withLife(keepsFile(request, existing.request), life), state: 'planning', reason: 'asked for again' };
+    const { code: _code, ...tried } = existing;
+    const again: Instance = { ...tried, request: withLife(keepsFile(request, existing.request), life), state: 'planning', reason: 'asked for again' };
     const instances = desired.instances.map((instance) => (instance === existing ? again : instance));
     return { answer, desired: { ...desired, instances }, event: `${existing.instanceId}: asked for again`, retried: existing.instanceId };
   }

@@ -51,7 +51,7 @@ const BAD_FRAMES: ReadonlySet<string> = new Set(['bad_frame', 'frame_too_large']
 
 export type ShapeAnswer =
   | { readonly kind: 'shape'; readonly shape: ModelShape }
-  | { readonly kind: 'error'; readonly message: string; readonly atMs: Millis };
+  | { readonly kind: 'error'; readonly code: string; readonly message: string; readonly atMs: Millis };
 
 export interface ReconcileView {
   readonly nowMs: Millis;
@@ -172,7 +172,7 @@ function stageFailed(context: Context): Outcome | null {
   const cause = failed.find((stage) => code(stage) !== BROKEN_EDGE);
   if (cause !== undefined) {
     const vanished = code(cause) === 'backend_missing' ? cause.backend : undefined;
-    return countFailure(context, faultyNode(plan, cause, code(cause)), text(cause), MODEL_FAULTS.has(code(cause)), vanished);
+    return countFailure(context, faultyNode(plan, cause, code(cause)), text(cause), MODEL_FAULTS.has(code(cause)), code(cause), vanished);
   }
   const [edge] = failed;
   if (edge === undefined) return null;
@@ -181,7 +181,7 @@ function stageFailed(context: Context): Outcome | null {
   if (silent !== undefined) return replan(context, `${hostnameOf(silent.nodeId, view)} does not answer`);
   const sinceMs = memory.absences.get(edge.rank)?.changedMs ?? view.nowMs;
   if (view.nowMs - sinceMs < EDGE_GRACE_MS) return { instance: context.instance, again: false };
-  return countFailure(context, null, text(edge), false);
+  return countFailure(context, null, text(edge), false, code(edge));
 }
 
 /** Who is to be done without: the stage's own node, or the one that sent it what no stage sends. */
@@ -201,9 +201,9 @@ function stageSilent(context: Context): Outcome | null {
     const stillMs = view.nowMs - absence.changedMs;
     if (instance.state === 'active') {
       const limitMs = view.statuses.has(stage.nodeId) ? STAGE_LOST_GRACE_MS : NO_REPORT_MS;
-      if (view.nowMs - absence.sinceMs >= limitMs) return countFailure(context, null, `${stageName(stage, view)} is no longer there`, false);
+      if (view.nowMs - absence.sinceMs >= limitMs) return countFailure(context, null, `${stageName(stage, view)} is no longer there`, false, 'peer_lost');
     } else if (stillMs >= (reported ? PREPARE_STALL_MS : NO_REPORT_MS)) {
-      return countFailure(context, stage.nodeId, `${stageName(stage, view)} makes no progress`, false);
+      return countFailure(context, stage.nodeId, `${stageName(stage, view)} makes no progress`, false, 'timeout');
     }
   }
   return null;
@@ -266,7 +266,7 @@ function modelGone(context: Context): Outcome | null {
   if (model !== null && weightsAreThere(model, context.view.members)) return null;
   if (context.view.unsettled) return { instance: context.instance, again: false };
   const name = model?.name ?? context.instance.request.model;
-  return fail(context, 'placement', `no node that is here holds the model ${name}: bring back a node that has it, or copy the file to one that is here`);
+  return fail(context, 'placement', 'unknown_model', `no node that is here holds the model ${name}: bring back a node that has it, or copy the file to one that is here`);
 }
 
 function shapeMissing(context: Context): Outcome | null {
@@ -278,7 +278,7 @@ function shapeMissing(context: Context): Outcome | null {
     host.askShape(digest, view.nowMs);
     return { instance, again: false };
   }
-  return fail(context, 'shape', answer.message);
+  return fail(context, 'shape', answer.code, answer.message);
 }
 
 function placeNow(context: Context): Outcome | null {
@@ -307,8 +307,8 @@ function placeNow(context: Context): Outcome | null {
   const { result: roomy, unloaded } = planWithRoom(question, instance.plan === null ? planOn(question, host.place) : replanOn(question, instance.plan, host.place), host.yielding(context), host.place);
   const result = instance.plan === null ? roomy : onFewer(question, roomy, host.place);
   // Looked at again with every step: no table has to change for it.
-  if (result.kind === 'impossible' && result.code === 'not_ready') return { instance: { ...instance, state: 'planning', reason: result.message }, again: false };
-  if (result.kind === 'impossible') return fail(context, 'placement', `${result.message}${result.code === 'no_placement' ? othersText(context) : ''}`);
+  if (result.kind === 'impossible' && result.code === 'not_ready') return { instance: { ...withoutCode(instance), state: 'planning', reason: result.message }, again: false };
+  if (result.kind === 'impossible') return fail(context, 'placement', result.code, `${result.message}${result.code === 'no_placement' ? othersText(context) : ''}`);
   host.unload(unloaded);
   host.useSerial();
   memory.failure = null;
@@ -317,7 +317,7 @@ function placeNow(context: Context): Outcome | null {
   memory.activeSinceMs = null;
   memory.returnedAtMs = null;
   memory.asked = false;
-  return { instance: { ...instance, state: 'preparing', plan: result.plan, reason: '', serial }, again: false };
+  return { instance: { ...withoutCode(instance), state: 'preparing', plan: result.plan, reason: '', serial }, again: false };
 }
 
 /** Other models that are served hold memory too; those that could be unloaded were thought away already. */
@@ -342,27 +342,32 @@ function onFewer(question: PlanningQuestion, asked: PlacementResult, place: Plac
   return asked;
 }
 
+/** What is tried again has not failed. */
+function withoutCode({ code: _code, ...instance }: Instance): Instance {
+  return instance;
+}
+
 function replan({ instance, memory }: Context, reason: string): Outcome {
   memory.lost = null;
   memory.activeSinceMs = null;
-  return { instance: { ...instance, state: 'planning', reason: `${reason}: planning again` }, again: true };
+  return { instance: { ...withoutCode(instance), state: 'planning', reason: `${reason}: planning again` }, again: true };
 }
 
 /** `vanished`: the backend that the faulty node said it has and has not. */
-function countFailure(context: Context, faulty: NodeId | null, message: string, incurable: boolean, vanished?: Backend): Outcome {
+function countFailure(context: Context, faulty: NodeId | null, message: string, incurable: boolean, code: string, vanished?: Backend): Outcome {
   const { memory, view } = context;
   memory.attempts += 1;
   if (faulty !== null) {
     const backend = vanished === undefined ? {} : { backend: vanished };
     memory.faults.set(faulty, { untilMs: view.nowMs + FAULT_COOLDOWN_MS, reason: message, ...backend });
   }
-  if (incurable || memory.attempts >= MAX_PLAN_ATTEMPTS) return fail(context, 'stage', message, memory.served && !incurable);
+  if (incurable || memory.attempts >= MAX_PLAN_ATTEMPTS) return fail(context, 'stage', code, message, memory.served && !incurable);
   return replan(context, message);
 }
 
-function fail({ instance, memory, view }: Context, kind: Failure['kind'], reason: string, curable = true): Outcome {
+function fail({ instance, memory, view }: Context, kind: Failure['kind'], code: string, reason: string, curable = true): Outcome {
   memory.failure = { kind, curable, tableVersion: view.tableVersion, joins: view.joins, atMs: view.nowMs };
-  return { instance: { ...instance, state: 'failed', reason }, again: false };
+  return { instance: { ...instance, state: 'failed', reason, ...(code === '' ? {} : { code }) }, again: false };
 }
 
 /** Keeps since when each stage is not ready, and since when it says the same. */

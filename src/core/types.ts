@@ -264,7 +264,10 @@ export interface Instance {
   readonly request: InstanceRequest;
   readonly state: InstanceState;
   readonly plan: Plan | null;
+  /** For people. */
   readonly reason: string;
+  /** Of a failed one, for programs: the code of the error that `reason` is about. Absent = not told, as by an older coordinator. */
+  readonly code?: string;
   /** Serial of the last plan made for this instance. */
   readonly serial: number;
 }

@@ -110,7 +110,7 @@ export const CACHE_TYPES: readonly GgmlCacheType[] = ['f32', 'f16', 'bf16', 'q8_
 
 /** Every code, checked by the compiler: a code that is not here does not compile. */
 const ERROR_CODES: Readonly<Record<ErrorCode, true>> = {
-  bad_gguf: true, bad_checkpoint: true, unsupported_architecture: true, unsplittable_model: true, unknown_model: true, no_placement: true,
+  bad_gguf: true, bad_checkpoint: true, unsupported_architecture: true, unsplittable_model: true, unknown_model: true, no_placement: true, conflict: true,
   bad_config: true, bad_frame: true, frame_too_large: true, wrong_plan: true, stale_term: true, wrong_cluster: true,
   version_mismatch: true, peer_unreachable: true, peer_lost: true, timeout: true, cancelled: true, queue_full: true,
   context_too_long: true, bad_request: true, unauthorized: true, engine_missing: true, engine_mismatch: true,

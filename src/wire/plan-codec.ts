@@ -130,6 +130,7 @@ function toInstanceMessage(instance: Instance): ringagent.control.Instance.$Prop
     plan: instance.plan === null ? null : toPlanMessage(instance.plan),
     reason: fitText(instance.reason),
     serial: instance.serial,
+    code: instance.state === 'failed' ? instance.code ?? '' : '',
   };
 }
 
@@ -141,6 +142,7 @@ function fromInstanceMessage(message: ringagent.control.Instance.$Properties): I
     plan: message.plan === null || message.plan === undefined ? null : fromPlanMessage(message.plan),
     reason: readText(message.reason, 'instance.reason', MAX_TEXT_CHARACTERS),
     serial: readUnsigned(message.serial, 'instance.serial'),
+    ...(message.code ? { code: readText(message.code, 'instance.code') } : {}),
   };
 }
 

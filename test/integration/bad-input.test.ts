@@ -143,7 +143,7 @@ describe('a running agent', () => {
       expect(error.message, route).toMatch(/does not fit.*\d+(\.\d+)? (GB|TB)/);
     }
     const failed = (await agent.status()).instances.find((view) => view.state === 'failed');
-    expect(failed).toMatchObject({ model: 'other', stages: [], reason: expect.stringMatching(/does not fit/) as string });
+    expect(failed).toMatchObject({ model: 'other', stages: [], code: 'no_placement', reason: expect.stringMatching(/does not fit/) as string });
     const finished = await command('plan', MODEL, '--ctx', '16000000', '--slots', '200');
     expect(finished.code).toBe(1);
     expect(finished.stderr).toMatch(/^agent: .*does not fit.*GB/);

@@ -82,7 +82,7 @@ const MESSAGES: readonly (readonly [message: ControlMessage, hex: string | null]
           request: { model: 'kjv', policy: 'auto', nodes: null, contextTokens: null, slots: null },
         },
         {
-          instanceId: 'i2', state: 'failed', reason: 'fits nowhere', serial: 0, plan: null,
+          instanceId: 'i2', state: 'failed', reason: 'fits nowhere', code: 'no_placement', serial: 0, plan: null,
           request: { model: 'big', policy: 'manual', nodes: 2, contextTokens: null, slots: 1 },
         },
       ],

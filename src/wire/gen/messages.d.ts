@@ -1794,6 +1794,9 @@ export namespace ringagent {
             /** Instance serial. */
             serial: number;
 
+            /** Instance code. */
+            code: string;
+
             /**
              * Encodes the specified Instance message. Does not implicitly {@link ringagent.control.Instance.verify|verify} messages.
              * @param message Instance message or plain object to encode
@@ -1835,6 +1838,9 @@ export namespace ringagent {
 
                 /** Instance serial */
                 serial?: (number|null);
+
+                /** Instance code */
+                code?: (string|null);
 
                 /** Unknown fields preserved while decoding when enabled */
                 $unknowns?: Uint8Array[];

@@ -2840,6 +2840,7 @@ export const ringagent = $root.ringagent = (() => {
             Instance.prototype.plan = null;
             Instance.prototype.reason = "";
             Instance.prototype.serial = 0;
+            Instance.prototype.code = "";
 
             Instance.encode = function (message, writer, _depth) {
                 if (!writer)
@@ -2860,6 +2861,8 @@ export const ringagent = $root.ringagent = (() => {
                     writer.uint32(42).string(message.reason);
                 if (message.serial != null && $Object.hasOwnProperty.call(message, "serial") && message.serial !== 0)
                     writer.uint32(48).uint32(message.serial);
+                if (message.code != null && $Object.hasOwnProperty.call(message, "code") && message.code !== "")
+                    writer.uint32(58).string(message.code);
                 if (message.$unknowns != null && $Object.hasOwnProperty.call(message, "$unknowns"))
                     for (let i = 0; i < message.$unknowns.length; ++i)
                         writer.raw(message.$unknowns[i]);
@@ -2939,6 +2942,15 @@ export const ringagent = $root.ringagent = (() => {
                                 message.serial = value;
                             else
                                 delete message.serial;
+                            continue;
+                        }
+                    case 7: {
+                            if (wireType !== 2)
+                                break;
+                            if ((value = reader.stringVerify()).length)
+                                message.code = value;
+                            else
+                                delete message.code;
                             continue;
                         }
                     }
