@@ -75,6 +75,7 @@ const STATUS_RULES: Partial<Record<ErrorCode, StatusRule>> = {
   source_refused: { status: 503, headers: NO_RETRY },
   source_missing: { status: 404, param: 'model' },
   source_failed: { status: 503, headers: RETRY },
+  licence_required: { status: 403, param: 'model' },
   queue_full: { status: 429, headers: RETRY },
   // Seen by nobody when the client has left; otherwise the agent gave the request up.
   cancelled: { status: 503, headers: RETRY },

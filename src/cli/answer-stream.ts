@@ -16,6 +16,15 @@ export interface AnswerSettings {
   readonly maxTokens?: number;
   readonly temperature?: number;
   readonly seed?: number;
+  /** What the model's makers recommend; counts while nobody sets a temperature. */
+  readonly recommended?: Recommended;
+}
+
+export interface Recommended {
+  readonly temperature?: number | undefined;
+  readonly topP?: number | undefined;
+  readonly topK?: number | undefined;
+  readonly minP?: number | undefined;
 }
 
 export interface Answer {
@@ -47,7 +56,7 @@ export async function streamAnswer(
     stream_options: { include_usage: true },
     return_tokens: true,
     ...(settings.maxTokens === undefined ? {} : { max_tokens: settings.maxTokens }),
-    ...(settings.temperature === undefined ? {} : { temperature: settings.temperature }),
+    ...(settings.temperature === undefined ? recommendedFields(settings.recommended ?? {}) : { temperature: settings.temperature }),
     ...(settings.seed === undefined ? {} : { seed: settings.seed }),
   }, signal);
   for await (const value of stream) {
@@ -63,6 +72,13 @@ export async function streamAnswer(
     timings = chunk.timings ?? timings;
   }
   return { text, tokens, usage, timings };
+}
+
+function recommendedFields({ temperature, topP, topK, minP }: Recommended): Readonly<Record<string, number>> {
+  return {
+    ...(temperature === undefined ? {} : { temperature }), ...(topP === undefined ? {} : { top_p: topP }),
+    ...(topK === undefined ? {} : { top_k: topK }), ...(minP === undefined ? {} : { min_p: minP }),
+  };
 }
 
 /** The parts of our own API's chunks that are read here. */

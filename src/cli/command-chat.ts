@@ -6,11 +6,14 @@ import type { AnswerSettings } from './answer-stream.js';
 import { Chat } from './chat.js';
 import { openChatTerminal } from './chat-terminal.js';
 import type { StartSettings } from './compose.js';
+import type { LicenceOptions } from './licence.js';
+import { withLicence } from './licence.js';
 import { loadModel } from './load-model.js';
 import { modelReference } from './model-reference.js';
 import { withAgent } from './own-agent.js';
+import { recommendedFor } from './recommended.js';
 
-export interface ChatOptions extends AnswerSettings {
+export interface ChatOptions extends AnswerSettings, LicenceOptions {
   readonly stateDir: string;
   readonly system?: string;
   /** Earlier questions can be called back with the arrow keys, also next time. */
@@ -20,7 +23,10 @@ export interface ChatOptions extends AnswerSettings {
 
 export async function chatCommand(model: string | undefined, options: ChatOptions): Promise<void> {
   const wanted = modelReference(model ?? '');
-  await withAgent(options, async (client, interrupted) => converse(client, await loadModel(client, { model: wanted }, interrupted), options));
+  await withAgent(options, async (client, interrupted) => {
+    const served = await withLicence(wanted, options, () => loadModel(client, { model: wanted }, interrupted));
+    await converse(client, served, { ...options, ...await recommendedFor(wanted, options.stateDir) });
+  });
 }
 
 /** `model` is loaded. */

@@ -2,14 +2,17 @@
 import type { ClusterStatus, InstanceView, ModelView } from '../agent/service.js';
 import { RingError } from '../core/errors.js';
 import { lifeText, LOADED_LIFE, PINNED_LIFE } from '../core/instance-life.js';
-import { readCatalogue, searchCards } from '../model/catalogue.js';
+import { cardOf, readCatalogue, searchCards } from '../model/catalogue.js';
 import type { KeptModel, ModelTransfer } from '../ports.js';
 import type { AgentClient } from './agent-client.js';
 import { loadInstance } from './load-model.js';
+import type { LicenceOptions } from './licence.js';
+import { withLicence } from './licence.js';
 import { modelReference } from './model-reference.js';
 import { renderModels } from './render.js';
-import { renderCards, renderModelInfo, sizeText } from './render-store.js';
+import { renderCard, renderCards, renderModelInfo, sizeText } from './render-store.js';
 import { requireAgent } from './require-agent.js';
+import { findRunningAgent } from './state-directory.js';
 
 const PULL_DEADLINE_MS = 24 * 60 * 60_000;
 const PROGRESS_INTERVAL_MS = 500;
@@ -30,10 +33,21 @@ export async function modelsCommand(options: ModelsOptions): Promise<void> {
   print(options, models, () => renderModels(models));
 }
 
+/** Of a name of the catalogue, its card; of a model that the cluster knows, that and where it is. */
 export async function modelInfoCommand(model: string, options: ModelsOptions): Promise<void> {
+  const cards = await readCatalogue(options.stateDir);
+  const named = cardOf(cards, model);
+  if (named !== null && await findRunningAgent(options.stateDir) === null) {
+    print(options, { card: named }, () => renderCard(named));
+    return;
+  }
   const client = await requireAgent(options.stateDir);
   const { models } = await client.get('/v1/cluster/models') as { models: readonly ModelView[] };
   const view = models.find((one) => one.name === model || `${one.name}.gguf` === model || (model.length >= 6 && one.digest.startsWith(model)));
+  if (view === undefined && named !== null) {
+    print(options, { card: named }, () => renderCard(named));
+    return;
+  }
   if (view === undefined) throw new RingError('unknown_model', `no node of the cluster knows a model ${JSON.stringify(model)}: "agent models" lists those that there are`);
   const status = await client.get('/v1/cluster') as ClusterStatus;
   const store = await client.get('/v1/cluster/store') as StoreAnswer;
@@ -41,18 +55,18 @@ export async function modelInfoCommand(model: string, options: ModelsOptions): P
   const holders = status.nodes.flatMap((node) => (node.capabilities === null ? [] : [{
     hostname: node.capabilities.hostname, whole: view.heldBy.includes(node.nodeId), shards: node.capabilities.shards.filter((shard) => shard.modelDigest === view.digest),
   }])).filter((holder) => holder.whole || holder.shards.length > 0);
-  print(options, { ...view, holders, here: kept }, () => renderModelInfo(view, holders, kept));
+  const card = named ?? (kept?.internet === null || kept === null ? null : cardOf(cards, kept.internet));
+  print(options, { ...view, card, holders, here: kept }, () => `${renderModelInfo(view, holders, kept)}${card === null ? '' : `\n\n${renderCard(card)}`}`);
 }
 
-export async function modelPullCommand(reference: string, options: ModelsOptions): Promise<void> {
+export async function modelPullCommand(reference: string, options: ModelsOptions & LicenceOptions): Promise<void> {
   const client = await requireAgent(options.stateDir);
-  const card = (await readCatalogue(options.stateDir)).find((one) => one.name === reference.toLowerCase().split(':')[0]);
-  if (card?.restricted === true) process.stderr.write(`note: ${card.name} comes on the terms of its licence, "${card.licence}": https://huggingface.co/${card.repository}\n`);
   const interrupted = new AbortController();
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => interrupted.abort(new RingError('cancelled', 'interrupted; what came is kept, the same command goes on with it')));
   const stop = process.stderr.isTTY ? showTransfers(client) : () => undefined;
   try {
-    const pulled = await client.post('/v1/cluster/store/pull', { model: modelReference(reference) }, AbortSignal.any([interrupted.signal, AbortSignal.timeout(PULL_DEADLINE_MS)])) as { model: string; path: string; bytes: number };
+    const signal = AbortSignal.any([interrupted.signal, AbortSignal.timeout(PULL_DEADLINE_MS)]);
+    const pulled = await withLicence(reference, options, () => client.post('/v1/cluster/store/pull', { model: modelReference(reference) }, signal)) as { model: string; path: string; bytes: number };
     print(options, pulled, () => `${pulled.model} is here, ${sizeText(pulled.bytes)}:\n  ${pulled.path}`);
   } finally {
     stop();
@@ -71,7 +85,7 @@ export async function modelPruneCommand(options: ModelsOptions & { readonly keep
   print(options, pruned, () => (pruned.removed === 0 ? 'Nothing to remove: all that is kept is in use.' : `${pruned.removed} unused stage${pruned.removed === 1 ? '' : 's'} removed, ${sizeText(pruned.freedBytes)} freed.`));
 }
 
-export interface LoadFlags extends ModelsOptions {
+export interface LoadFlags extends ModelsOptions, LicenceOptions {
   readonly pin?: boolean;
   readonly keepAlive?: number | null;
   readonly nodes?: number;
@@ -83,14 +97,14 @@ export async function modelLoadCommand(model: string, options: LoadFlags): Promi
   const client = await requireAgent(options.stateDir);
   const interrupted = new AbortController();
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => interrupted.abort(new RingError('cancelled', 'interrupted; the cluster goes on loading it ("agent models unload" ends that)')));
-  const instance = await loadInstance(client, {
+  const instance = await withLicence(model, options, () => loadInstance(client, {
     model: modelReference(model),
     ...(options.pin === true ? { pinned: true } : {}),
     ...(options.keepAlive === undefined ? {} : { keepAlive: options.keepAlive === null ? -1 : options.keepAlive / 1000 }),
     ...(options.nodes === undefined ? {} : { nodes: options.nodes }),
     ...(options.ctx === undefined ? {} : { contextTokens: options.ctx }),
     ...(options.slots === undefined ? {} : { slots: options.slots }),
-  }, interrupted.signal);
+  }, interrupted.signal));
   print(options, instance, () => `${instance.model} is served on ${instance.stages.length === 1 ? 'one node' : `${instance.stages.length} nodes`}; it ${lifeText(instance.life)}.`);
 }
 
@@ -102,10 +116,10 @@ export async function modelUnloadCommand(model: string, options: ModelsOptions):
 }
 
 /** Loads it when it is to be pinned and is not served. */
-export async function modelPinCommand(model: string, pinned: boolean, options: ModelsOptions): Promise<void> {
+export async function modelPinCommand(model: string, pinned: boolean, options: ModelsOptions & LicenceOptions): Promise<void> {
   const client = await requireAgent(options.stateDir);
   if (!pinned) await servedInstance(client, model);
-  const instance = await loadInstance(client, { model: modelReference(model), pinned }, AbortSignal.timeout(PULL_DEADLINE_MS));
+  const instance = await withLicence(model, options, () => loadInstance(client, { model: modelReference(model), pinned }, AbortSignal.timeout(PULL_DEADLINE_MS)));
   print(options, { model: instance.model, instanceId: instance.instanceId, pinned }, () => `${instance.model} ${lifeText(pinned ? PINNED_LIFE : LOADED_LIFE)}.`);
 }
 

@@ -1,6 +1,8 @@
 /** `agent plan MODEL`: who would run what, and why, without running it. */
 import type { ClusterStatus } from '../agent/service.js';
 import type { Plan } from '../core/types.js';
+import type { LicenceOptions } from './licence.js';
+import { withLicence } from './licence.js';
 import { modelReference } from './model-reference.js';
 import { renderPlan } from './render.js';
 import { requireAgent } from './require-agent.js';
@@ -8,8 +10,7 @@ import { requireAgent } from './require-agent.js';
 /** A model on the internet has its header read first. */
 const PLAN_DEADLINE_MS = 5 * 60_000;
 
-export interface PlanOptions {
-  readonly stateDir: string;
+export interface PlanOptions extends LicenceOptions {
   readonly policy: string;
   readonly nodes?: number;
   readonly ctx?: number;
@@ -19,13 +20,13 @@ export interface PlanOptions {
 
 export async function planCommand(model: string, options: PlanOptions): Promise<void> {
   const client = await requireAgent(options.stateDir);
-  const plan = await client.post('/v1/cluster/plan', {
+  const plan = await withLicence(model, options, () => client.post('/v1/cluster/plan', {
     model: modelReference(model),
     policy: options.policy,
     ...(options.nodes === undefined ? {} : { nodes: options.nodes }),
     ...(options.ctx === undefined ? {} : { contextTokens: options.ctx }),
     ...(options.slots === undefined ? {} : { slots: options.slots }),
-  }, AbortSignal.timeout(PLAN_DEADLINE_MS)) as Plan;
+  }, AbortSignal.timeout(PLAN_DEADLINE_MS))) as Plan;
   if (options.json === true) {
     process.stdout.write(`${JSON.stringify(plan, null, 2)}\n`);
     return;

@@ -6,11 +6,14 @@ import { streamAnswer } from './answer-stream.js';
 import type { AnswerPart, AnswerSettings } from './answer-stream.js';
 import { converse } from './command-chat.js';
 import type { StartSettings } from './compose.js';
+import type { LicenceOptions } from './licence.js';
+import { withLicence } from './licence.js';
 import { loadModel } from './load-model.js';
 import { modelReference } from './model-reference.js';
 import { withAgent } from './own-agent.js';
+import { recommendedFor } from './recommended.js';
 
-export interface RunOptions extends AnswerSettings {
+export interface RunOptions extends AnswerSettings, LicenceOptions {
   readonly stateDir: string;
   readonly json?: boolean;
   readonly defaults: StartSettings;
@@ -21,13 +24,14 @@ export async function runCommand(model: string | undefined, prompt: string | und
   if (prompt === undefined && model !== undefined && /\s/.test(model) && !existsSync(model)) return runCommand('', model, options);
   const wanted = modelReference(model ?? '');
   await withAgent(options, async (client, interrupted) => {
-    const served = await loadModel(client, { model: wanted }, interrupted);
+    const served = await withLicence(wanted, options, () => loadModel(client, { model: wanted }, interrupted));
+    const settings = { ...options, ...await recommendedFor(wanted, options.stateDir) };
     const question = prompt ?? (process.stdin.isTTY ? null : await readAll());
     if (question === null) {
-      await converse(client, served, { ...options, history: true });
+      await converse(client, served, { ...settings, history: true });
       return;
     }
-    const answer = await streamAnswer(client, { model: served, messages: [{ role: 'user', content: question }], settings: options }, options.json === true ? () => undefined : shower(), interrupted);
+    const answer = await streamAnswer(client, { model: served, messages: [{ role: 'user', content: question }], settings }, options.json === true ? () => undefined : shower(), interrupted);
     process.stdout.write(options.json === true ? `${JSON.stringify(answer)}\n` : '\n');
   });
 }

@@ -4,6 +4,7 @@ import type { StartedAgent, StartedFile, StartSettings } from './compose.js';
 import { loadClusterFile } from './config-file.js';
 import { RingError } from '../core/errors.js';
 import type { Log } from '../ports.js';
+import { acceptLicenceOf } from './licence.js';
 import { createLog } from './log.js';
 
 const FIRST_LINE_DEADLINE_MS = 30_000;
@@ -16,6 +17,8 @@ export interface StartOptions {
   readonly exitWithStdin: boolean;
   /** The first line of standard input is the cluster's secret; empty = an open cluster. */
   readonly secretStdin: boolean;
+  /** Of the models that it is to serve. */
+  readonly acceptLicence: boolean;
 }
 
 export async function startCommand(flags: StartSettings, options: StartOptions): Promise<void> {
@@ -51,6 +54,7 @@ export async function startCommand(flags: StartSettings, options: StartOptions):
 
   if (options.exitWithStdin) process.stdin.on('end', () => onSignal('SIGHUP')).on('error', () => onSignal('SIGHUP')).resume();
 
+  if (options.acceptLicence) await acceptLicenceOf(settings.models, settings.stateDirectory);
   started = await startAgent(settings, log);
   if (asked > 0) {
     stop(started);

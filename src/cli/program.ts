@@ -44,12 +44,13 @@ export function program(): Command {
     .option('--api-key-file <file>', 'file with the keys that the API accepts, one per line')
     .option('--config <file>', 'cluster file (TOML): model, nodes and how layers are given to them')
     .option('--ckpt-dir <directory>', 'look for models here too')
+    .addOption(acceptLicence)
     .addOption(new Option('--exit-with-stdin', 'end when standard input ends').hideHelp())
     .addOption(new Option('--secret-stdin', 'the first line of standard input is the secret; empty = an open cluster').hideHelp())
-    .action(async (flags: AgentFlags & { config?: string; ckptDir?: string; exitWithStdin?: boolean; secretStdin?: boolean }) => (await import('./command-start.js')).startCommand({
+    .action(async (flags: AgentFlags & { config?: string; ckptDir?: string; exitWithStdin?: boolean; secretStdin?: boolean; acceptLicence?: boolean }) => (await import('./command-start.js')).startCommand({
       ...settingsOf(flags),
       ...(flags.ckptDir === undefined ? {} : { checkpointDirectory: flags.ckptDir }),
-    }, { ...(flags.config === undefined ? {} : { config: flags.config }), exitWithStdin: flags.exitWithStdin === true, secretStdin: flags.secretStdin === true }));
+    }, { ...(flags.config === undefined ? {} : { config: flags.config }), exitWithStdin: flags.exitWithStdin === true, secretStdin: flags.secretStdin === true, acceptLicence: flags.acceptLicence === true }));
 
   root.command('probe')
     .description('what this machine has: cores, memory, disk, devices')
@@ -70,8 +71,9 @@ export function program(): Command {
     .option('--max-tokens <n>', 'longest answer in tokens', count(1))
     .option('--temperature <t>', '0 = always the likeliest token', temperature)
     .option('--seed <n>', 'same seed, same answer', seed)
+    .addOption(acceptLicence)
     .option('--json', 'print {text, tokens, usage, timings} instead')
-    .action(async (model: string | undefined, prompt: string | undefined, flags: AgentFlags & AnswerSettings & { json?: boolean }) =>
+    .action(async (model: string | undefined, prompt: string | undefined, flags: AgentFlags & AnswerSettings & { json?: boolean; acceptLicence?: boolean }) =>
       (await import('./command-run.js')).runCommand(model, prompt, { ...flags, defaults: { ...settingsOf(flags), apiPort: 0, temporary: true } }));
 
   agentOptions(root.command('chat'))
@@ -82,8 +84,9 @@ export function program(): Command {
     .option('--max-tokens <n>', 'longest answer in tokens', count(1))
     .option('--temperature <t>', '0 = always the likeliest token', temperature)
     .option('--seed <n>', 'same seed, same answers', seed)
+    .addOption(acceptLicence)
     .option('--no-history', 'do not keep what is typed in the state directory')
-    .action(async (model: string | undefined, flags: AgentFlags & AnswerSettings & { system?: string; history: boolean }) =>
+    .action(async (model: string | undefined, flags: AgentFlags & AnswerSettings & { system?: string; history: boolean; acceptLicence?: boolean }) =>
       (await import('./command-chat.js')).chatCommand(model, { ...flags, defaults: { ...settingsOf(flags), apiPort: 0, temporary: true } }));
 
   root.command('status')
@@ -120,6 +123,7 @@ export function program(): Command {
     .option('--nodes <n>', 'use exactly this many nodes', count(1))
     .option('--ctx <tokens>', 'context of a sequence in tokens', count(1))
     .option('--slots <n>', 'sequences at once', count(1))
+    .addOption(acceptLicence)
     .option('--config <file>', 'plan what this cluster file says instead')
     .option('--cluster <name>', 'with --config, while no agent runs here: cluster of the file\'s agents', clusterName, 'default')
     .option('--secret-file <file>', 'with --config, while no agent runs here: file with that cluster\'s secret')
@@ -139,6 +143,8 @@ export function program(): Command {
   return root;
 }
 
+const acceptLicence = new Option('--accept-licence', 'accept the licence of a model that restricts its use; remembered');
+
 interface ModelsFlags {
   readonly stateDir: string;
   readonly json?: boolean;
@@ -151,22 +157,24 @@ function addModelCommands(root: Command, stateDir: Option): void {
   // Commander gives options of one name to whichever command stands before them: without a subcommand that is `list`.
   models.addCommand(new Command('list').copyInheritedSettings(models).description('models that the cluster holds (this is meant when nothing is said)').addOption(stateDir).option('--json', 'as JSON')
     .action(async (flags: ModelsFlags) => (await commands()).modelsCommand(flags)), { isDefault: true });
-  add('info', 'where each layer of a model is held, and what a removal frees').argument('<model>', 'name or digest')
+  add('info', 'a model: licence, terms, where each layer is held, and what a removal frees').argument('<model>', 'name or digest')
     .action(async (model: string, flags: ModelsFlags) => (await commands()).modelInfoCommand(model, flags));
   add('load', 'serve a model; it stays until its room is needed, and returns after a restart of the cluster').argument('<model>', 'name, reference or GGUF file')
-    .option('--pin', 'never unload it by itself').option('--keep-alive <time>', 'unload it after so long without a request: 5m, 1h30m, seconds, -1 (never)', keepAlive)
+    .addOption(acceptLicence).option('--pin', 'never unload it by itself').option('--keep-alive <time>', 'unload it after so long without a request: 5m, 1h30m, seconds, -1 (never)', keepAlive)
     .option('--nodes <n>', 'use exactly this many nodes', count(1)).option('--ctx <tokens>', 'context of a sequence in tokens', count(1)).option('--slots <n>', 'sequences at once', count(1))
     .action(async (model: string, flags: LoadFlags) => (await commands()).modelLoadCommand(model, flags));
   add('unload', 'stop serving a model').argument('<model>', 'name or digest')
     .action(async (model: string, flags: ModelsFlags) => (await commands()).modelUnloadCommand(model, flags));
-  add('pin', 'serve a model and never unload it by itself').argument('<model>', 'name, reference or GGUF file')
-    .action(async (model: string, flags: ModelsFlags) => (await commands()).modelPinCommand(model, true, flags));
+  add('pin', 'serve a model and never unload it by itself').argument('<model>', 'name, reference or GGUF file').addOption(acceptLicence)
+    .action(async (model: string, flags: ModelsFlags & { acceptLicence?: boolean }) => (await commands()).modelPinCommand(model, true, flags));
   add('unpin', 'let a pinned model make room for others').argument('<model>', 'name or digest')
     .action(async (model: string, flags: ModelsFlags) => (await commands()).modelPinCommand(model, false, flags));
-  add('pull', 'fetch a whole model onto this machine').argument('<ref>', 'hf:owner/repo, hf:owner/repo:Q4_K_M, hf:owner/repo/file.gguf, https://…gguf or a name')
-    .action(async (reference: string, flags: ModelsFlags) => (await commands()).modelPullCommand(reference, flags));
+  add('pull', 'fetch a whole model onto this machine').argument('<ref>', 'hf:owner/repo, hf:owner/repo:Q4_K_M, hf:owner/repo/file.gguf, https://…gguf or a name').addOption(acceptLicence)
+    .action(async (reference: string, flags: ModelsFlags & { acceptLicence?: boolean }) => (await commands()).modelPullCommand(reference, flags));
   add('rm', 'remove what this machine keeps of a model').argument('<model>', 'name or digest')
     .action(async (model: string, flags: ModelsFlags) => (await commands()).modelRemoveCommand(model, flags));
+  add('accept', 'accept the licence of a model that restricts its use').argument('<model>', 'name of the catalogue, or hf:owner/repo')
+    .action(async (model: string, flags: ModelsFlags) => (await import('./licence.js')).acceptCommand(model, flags));
   add('search', 'open models by short names; every word must fit').argument('[words...]', 'parts of name, size, licence or quantisation')
     .action(async (words: string[], flags: ModelsFlags) => (await commands()).modelSearchCommand(words, flags));
   add('prune', 'remove stages that nothing uses, the longest unused first').option('--keep <GB>', 'keep this much (1e9 bytes)', positive)

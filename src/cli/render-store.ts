@@ -2,6 +2,7 @@
 import type { ModelView } from '../agent/service.js';
 import type { HeldShard, LayerRange } from '../core/types.js';
 import type { ModelCard } from '../model/catalogue.js';
+import { licenceAddress } from '../model/catalogue.js';
 import type { KeptModel } from '../ports.js';
 
 export interface ModelHolder {
@@ -24,22 +25,40 @@ export function renderModelInfo(model: ModelView, holders: readonly ModelHolder[
   return lines.join('\n');
 }
 
-/** A card a line: name, size, context, licence and quantisations; `*` = restricted. */
+/** A card a line: name, size, context, licence and the usual quantisation; `*` = restricted. */
 export function renderCards(cards: readonly ModelCard[]): string {
   if (cards.length === 0) return 'The catalogue has no such model. Any GGUF of the hub can be named as hf:owner/repo.';
-  const rows = cards.map((card) => [card.name, card.parameters, contextText(card.context), licenceText(card), card.quants.join(' ')]);
+  const rows = cards.map((card) => [card.name, card.parameters, contextText(card.context), licenceText(card), card.quants[0] ?? '']);
   const widths = [0, 1, 2, 3].map((column) => Math.max(...rows.map((row) => row[column]?.length ?? 0)));
   const lines = rows.map((row) => row.map((text, column) => text.padEnd(widths[column] ?? 0)).join('  ').trimEnd());
-  const restricted = cards.some((card) => card.restricted) ? '\n* on terms that restrict use: read them on the hub before you fetch it.' : '';
-  return `${lines.join('\n')}\n${restricted}\nUse a name as it is, or with a quantisation: ${cards[0]?.name ?? ''}:${cards[0]?.quants[0] ?? ''}`;
+  const restricted = cards.some((card) => card.restricted) ? '\n* on terms that restrict use, to be accepted before it is fetched.' : '';
+  return `${lines.join('\n')}\n${restricted}\n"agent models info ${cards[0]?.name ?? ''}" says more; a name can be used as it is.`;
+}
+
+/** Everything that the catalogue says of a model. */
+export function renderCard(card: ModelCard): string {
+  const { temperature, topP, topK, minP } = card.sampling;
+  const sampling = [['temperature', temperature], ['top-p', topP], ['top-k', topK], ['min-p', minP]].filter(([, value]) => value !== undefined).map(([name, value]) => `${name} ${value}`);
+  const checked = card.checked.length === 0 ? 'nothing yet' : card.checked.join(', ');
+  const rows: readonly (readonly [string, string])[] = [
+    ['parameters', card.parameters], ['context', `${card.context} tokens`], ['comes as', card.quants.map((quant) => `${card.name}:${quant}`).join('\n')], ['from', `hf:${card.repository}`],
+    ['licence', card.restricted ? `${card.licence}\n${licenceAddress(card)}\nrestricts use: accept it with --accept-licence` : card.licence],
+    ['template', card.template], ['sampling', sampling.join(', ')], ['backends', (card.backends ?? []).join(', ')], ['notes', card.notes], ['checked', checked],
+  ];
+  const lines = rows.filter(([, value]) => value !== '').map(([name, value]) => `  ${name.padEnd(11)} ${value.replace(/\n/g, `\n${' '.repeat(14)}`)}`);
+  return `${card.name} in the catalogue\n${lines.join('\n')}`;
 }
 
 function contextText(tokens: number): string {
   return tokens % 1024 === 0 ? `${tokens / 1024}k` : String(tokens);
 }
 
+const LICENCE_WIDTH = 16;
+
+/** `Llama 3.1*`, `Gemma*`, `Apache-2.0`, cut to the width of the column. */
 function licenceText(card: ModelCard): string {
-  return `${card.licence.replace(/ (Community License|Terms of Use)$/, '')}${card.restricted ? '*' : ''}`;
+  const short = card.licence.replace(/ (Community License|Terms of Use|License( v?[\d.]+)?)$/, '');
+  return `${short.length > LICENCE_WIDTH ? `${short.slice(0, LICENCE_WIDTH - 1)}…` : short}${card.restricted ? '*' : ''}`;
 }
 
 function keptLines(kept: KeptModel | null): string[] {

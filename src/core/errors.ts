@@ -39,6 +39,7 @@ export type ErrorCode =
   | 'source_refused'
   | 'source_missing'
   | 'source_failed'
+  | 'licence_required'
   | 'runner_died'
   | 'not_ready'
   | 'io_failed'

@@ -29,8 +29,18 @@ const cardSchema = z.strictObject({
   context: z.int().positive(),
   /** SPDX id, or the licence's own name. */
   licence: z.string().max(80),
-  /** True: the licence restricts use, or the hub asks for its acceptance. */
+  /** Where the licence can be read; absent = on the repository's page. */
+  licenceUrl: z.url({ protocol: /^https$/ }).optional(),
+  /** True: the licence restricts use, or the hub asks for its acceptance. It is accepted before anything is fetched (licences.ts). */
   restricted: z.boolean().default(false),
+  /** How its chat template writes a conversation. */
+  template: z.string().max(200).default(''),
+  /** Absent = all that the engine has. */
+  backends: z.array(z.enum(['metal', 'cuda', 'vulkan', 'cpu'])).min(1).optional(),
+  /** What its makers recommend, where they do. */
+  sampling: z.strictObject({ temperature: z.number().min(0).max(2), topP: z.number().min(0).max(1), topK: z.int().min(0), minP: z.number().min(0).max(1) }).partial().default({}),
+  /** Which of its statements were compared with what is published; the others are from memory. */
+  checked: z.array(z.enum(['repository', 'licence', 'sampling'])).default([]),
   notes: z.string().max(500).default(''),
 });
 
@@ -48,10 +58,22 @@ export async function readCatalogue(stateDirectory: string): Promise<readonly Mo
   return [...cards.values()].sort((a, b) => (a.name < b.name ? -1 : 1));
 }
 
+/** The card that a name (`name` or `name:QUANT`) or a reference (`hf:owner/repo…`) means; null = none. */
+export function cardOf(cards: readonly ModelCard[], reference: string): ModelCard | null {
+  const lower = reference.toLowerCase();
+  const repository = /^hf:([^/]+\/[^/:@]+)/.exec(lower)?.[1] ?? null;
+  return cards.find((card) => (repository === null ? card.name === lower.split(':')[0] : card.repository.toLowerCase() === repository)) ?? null;
+}
+
+/** Where a card's licence can be read. */
+export function licenceAddress(card: ModelCard): string {
+  return card.licenceUrl ?? `https://huggingface.co/${card.repository}`;
+}
+
 /** Cards that have every word somewhere in name, repository, size, licence or notes. */
 export function searchCards(cards: readonly ModelCard[], words: readonly string[]): readonly ModelCard[] {
   return cards.filter((card) => {
-    const text = [card.name, card.repository, card.parameters, card.licence, card.notes, ...card.quants].join(' ').toLowerCase();
+    const text = [card.name, card.repository, card.parameters, card.licence, card.template, card.notes, ...card.quants].join(' ').toLowerCase();
     return words.every((word) => text.includes(word.toLowerCase()));
   });
 }

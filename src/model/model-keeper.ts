@@ -26,6 +26,8 @@ export interface KeeperParts {
   models(): readonly HeldModel[];
   /** The internet reference of a name of the catalogue; null = it has no such name. */
   catalogued(name: string): Promise<string | null>;
+  /** The model of an internet reference; throws `licence_required` where its terms are not accepted. */
+  fromInternet(reference: string, signal: AbortSignal): Promise<HeldModel>;
   /** Called after something came or went. */
   changed(): Promise<void>;
   /** Most that shards may take; null = as much as the disk has. */
@@ -121,7 +123,7 @@ export class ModelKeeper implements ModelUpkeep {
     if (known !== null) return known;
     const internet = isInternetReference(reference) ? reference : await this.parts.catalogued(reference);
     if (internet === null) throw unknownModel(reference, this.parts.models());
-    return this.parts.internet.resolve(internet, signal);
+    return this.parts.fromInternet(internet, signal);
   }
 
   private async kept(model: HeldModel, all: readonly KeptShard[]): Promise<KeptModel> {

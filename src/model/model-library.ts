@@ -20,6 +20,7 @@ import type { HubOptions } from './hub-client.js';
 import { InternetModels } from './internet-models.js';
 import { JoinedRanges } from './joined-ranges.js';
 import { isInternetReference } from './internet-reference.js';
+import { requireLicence } from './licences.js';
 import { findModel } from './model-names.js';
 import { ModelKeeper } from './model-keeper.js';
 import { noteUse } from './holdings.js';
@@ -88,7 +89,7 @@ export class DiskModelLibrary implements ModelLibrary {
     const { stateDirectory, quotaBytes = null } = this.options;
     this.keeper = new ModelKeeper({
       stateDirectory, quotaBytes, store: this.store, internet: this.internet, models: () => this.models(), changed: () => this.refresh(),
-      catalogued: (name) => this.catalogued(name),
+      catalogued: (name) => this.catalogued(name), fromInternet: (reference, signal) => this.fromInternet(reference, signal),
     }, inUse);
     return this.keeper;
   }
@@ -114,8 +115,14 @@ export class DiskModelLibrary implements ModelLibrary {
       const catalogued = known === null ? await this.catalogued(reference) : null;
       return catalogued === null ? known : this.resolve(catalogued, signal);
     }
-    const { digest } = await this.once(`reference ${reference}`, () => this.internet.resolve(reference, signal));
+    const { digest } = await this.once(`reference ${reference}`, () => this.fromInternet(reference, signal));
     return this.models().find((model) => model.digest === digest) ?? null;
+  }
+
+  /** Only on terms that the user accepted. */
+  private async fromInternet(reference: string, signal: AbortSignal): Promise<HeldModel> {
+    await requireLicence(this.options.stateDirectory, reference);
+    return this.internet.resolve(reference, signal);
   }
 
   private async catalogued(name: string): Promise<string | null> {

@@ -115,7 +115,7 @@ const ERROR_CODES: Readonly<Record<ErrorCode, true>> = {
   version_mismatch: true, peer_unreachable: true, peer_lost: true, timeout: true, cancelled: true, queue_full: true,
   context_too_long: true, bad_request: true, unauthorized: true, engine_missing: true, engine_mismatch: true,
   engine_failed: true, backend_missing: true, out_of_memory: true, disk_full: true, permission_denied: true,
-  port_in_use: true, state_locked: true, digest_mismatch: true, source_refused: true, source_missing: true, source_failed: true, runner_died: true, not_ready: true, io_failed: true,
+  port_in_use: true, state_locked: true, digest_mismatch: true, source_refused: true, source_missing: true, source_failed: true, licence_required: true, runner_died: true, not_ready: true, io_failed: true,
   internal: true,
 };
 
