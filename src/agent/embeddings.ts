@@ -75,6 +75,7 @@ interface One {
 async function embedOne(ports: EmbeddingPorts, { task, model, prompt, pooling }: One, signal: AbortSignal): Promise<Embedded> {
   const completion: CompletionTask = {
     model: model.digest, prompt, sampling: { ...NOTHING_IS_DRAWN, pooling }, maxTokens: 1, stop: [], truncate: task.truncate,
+    ...(task.keepAliveMs === undefined ? {} : { keepAliveMs: task.keepAliveMs }),
     ...(task.client === undefined ? {} : { client: task.client }),
   };
   for await (const event of ports.complete(completion, signal)) {

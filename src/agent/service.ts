@@ -57,6 +57,7 @@ export interface EmbeddingTask {
   readonly inputs: readonly Prompt[];
   /** As a completion's. */
   readonly truncate: boolean;
+  readonly keepAliveMs?: number | null;
   readonly client?: string;
 }
 

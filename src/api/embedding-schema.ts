@@ -4,6 +4,7 @@
 import { z } from 'zod';
 import type { EmbeddingTask, Prompt } from '../agent/service.js';
 import { ApiError } from './api-error.js';
+import { keepAliveField } from './keep-alive-field.js';
 import { unknownField } from './openai-fields.js';
 import { isTokenId, MODEL_NAME_LENGTH_MAX, parseFields } from './openai-schema.js';
 
@@ -33,7 +34,7 @@ const openAiSchema = z.object(openAiFields);
 const OPENAI_FIELDS: ReadonlySet<string> = new Set(Object.keys(openAiFields));
 
 /** Options are about Ollama's own memory and pass: the plan decides. */
-const ollamaFields = { model, keep_alive: z.unknown().optional(), options: z.record(z.string(), z.unknown()).nullish() };
+const ollamaFields = { model, keep_alive: keepAliveField.nullish(), options: z.record(z.string(), z.unknown()).nullish() };
 const embedSchema = z.strictObject({
   ...ollamaFields, dimensions, truncate: z.boolean().default(true),
   input: z.union([z.string(), z.array(z.string()).max(INPUTS_MAX)], `must be a text or a list of at most ${INPUTS_MAX} texts`),
@@ -55,13 +56,17 @@ export function parseEmbeddingRequest(body: unknown): EmbeddingRequest {
 export function parseOllamaEmbed(body: unknown): EmbeddingRequest {
   const { input, truncate, ...fields } = parseFields(embedSchema, body);
   const texts = typeof input === 'string' ? [input] : input;
-  return { task: { model: untagged(fields.model), inputs: texts.map(textPrompt), truncate }, dimensions: fields.dimensions ?? null, base64: false };
+  return { task: { model: untagged(fields.model), inputs: texts.map(textPrompt), truncate, ...stayOf(fields) }, dimensions: fields.dimensions ?? null, base64: false };
 }
 
 /** The body of `POST /api/embeddings`, which is older. */
 export function parseOllamaEmbeddings(body: unknown): EmbeddingRequest {
   const fields = parseFields(embeddingsSchema, body);
-  return { task: { model: untagged(fields.model), inputs: [textPrompt(fields.prompt)], truncate: true }, dimensions: null, base64: false };
+  return { task: { model: untagged(fields.model), inputs: [textPrompt(fields.prompt)], truncate: true, ...stayOf(fields) }, dimensions: null, base64: false };
+}
+
+function stayOf({ keep_alive: stay }: { readonly keep_alive?: z.output<typeof keepAliveField> | null | undefined }): Pick<EmbeddingTask, 'keepAliveMs'> {
+  return stay === undefined || stay === null ? {} : { keepAliveMs: stay.ms };
 }
 
 /** Ollama's clients add a tag; names here have none of this sort. */

@@ -64,11 +64,20 @@ export function startChat() {
     let pieces = 0;
     let answer = '';
     let ended = '';
+    /** Above the answer, once the model thinks aloud. */
+    let thoughts = null;
     try {
       const body = { model: byId('chat-model').value, messages: asked, stream: true, stream_options: { include_usage: true } };
       for await (const chunk of callStream('/v1/chat/completions', { method: 'POST', body, signal })) {
-        const piece = chunk?.choices?.[0]?.delta?.content ?? '';
+        const delta = chunk?.choices?.[0]?.delta;
+        const piece = delta?.content ?? '';
+        if (delta?.reasoning_content) {
+          thoughts ??= thoughtsAbove(place);
+          thoughts.lastChild.append(delta.reasoning_content);
+          figures.textContent = 'thinking…';
+        }
         if (piece !== '') {
+          if (pieces === 0 && thoughts !== null) thoughts.open = false;
           if (pieces === 0) firstMs = performance.now();
           pieces += 1;
           answer += piece;
@@ -91,6 +100,14 @@ export function startChat() {
       }
     }
     return answer;
+  }
+
+  /** Open while there is nothing else to read. */
+  function thoughtsAbove(place) {
+    const thoughts = make('details', { class: 'faint' }, make('summary', {}, 'Thoughts'), make('div', {}));
+    thoughts.open = true;
+    place.before(thoughts);
+    return thoughts;
   }
 
   function bubble(kind, name, content) {

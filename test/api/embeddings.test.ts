@@ -61,7 +61,7 @@ it('Ollama: embed and embeddings; long texts are cut unless told otherwise', asy
   const answer = await ollama.embed({ model: `${MODEL.name}:latest`, input: ['a', 'b'], dimensions: 2, keep_alive: '5m', options: { num_ctx: 99 } });
   expect(answer).toMatchObject({ model: MODEL.name, prompt_eval_count: 6 });
   expect(answer.embeddings.map(rounded)).toEqual([[1, 0], [1, 0]]);
-  expect(agent.embeddingTasks.at(-1)).toMatchObject({ model: MODEL.name, truncate: true });
+  expect(agent.embeddingTasks.at(-1)).toMatchObject({ model: MODEL.name, truncate: true, keepAliveMs: 300_000 });
   await ollama.embed({ model: MODEL.name, input: 'a', truncate: false });
   expect(agent.embeddingTasks.at(-1)?.truncate).toBe(false);
   expect(rounded((await ollama.embeddings({ model: MODEL.name, prompt: 'a' })).embedding)).toEqual([0.6, 0, 0.8]);
