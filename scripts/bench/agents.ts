@@ -20,6 +20,8 @@ export interface AgentSettings {
   /** Ports of every agent of the ring; `index` is this one's. */
   readonly peerPorts: readonly number[];
   readonly index: number;
+  /** Where this agent meets the others; absent = at their own ports. */
+  readonly meetingPorts?: readonly number[];
   readonly cluster: string;
   readonly threads: number;
   readonly contextTokens: number;
@@ -53,7 +55,7 @@ export class Agent {
   static async start(settings: AgentSettings): Promise<Agent> {
     const apiPort = await freePort();
     const ownPort = settings.peerPorts[settings.index];
-    const others = settings.peerPorts.filter((_, index) => index !== settings.index).map((port) => `127.0.0.1:${port}`);
+    const others = (settings.meetingPorts ?? settings.peerPorts.filter((_, index) => index !== settings.index)).map((port) => `127.0.0.1:${port}`);
     const child = spawn(settings.core === null ? process.execPath : 'taskset', [
       ...(settings.core === null ? [] : ['-c', String(settings.core), process.execPath]),
       join(settings.packageDirectory, 'dist', 'src', 'cli', 'main.js'), 'start',
@@ -88,7 +90,7 @@ export class Agent {
   }
 
   /** Throws on any status but 2xx, with the agent's own message. */
-  async call(method: 'GET' | 'POST', path: string, body?: unknown): Promise<Response> {
+  async call(method: 'GET' | 'POST' | 'DELETE', path: string, body?: unknown): Promise<Response> {
     const response = await fetch(`http://127.0.0.1:${this.apiPort}${path}`, {
       method,
       signal: AbortSignal.timeout(CALL_DEADLINE_MS),

@@ -18,8 +18,9 @@ import { reportLines } from './report.js';
 import type { BenchResult, FloorSample, SlotSample } from './report.js';
 import { measureRing, withRing } from './ring.js';
 import type { RingOptions, RingSample } from './ring.js';
-import { measureServing, servingLines } from './serving.js';
-import type { ServingSample } from './serving.js';
+import { servingPlot } from './plot.js';
+import { delayLines, measureDelay, measureServing, servingLines } from './serving.js';
+import type { DelaySample, ServingSample } from './serving.js';
 import { packageDirectory, readSettings } from './settings.js';
 import type { BenchSettings } from './settings.js';
 
@@ -31,6 +32,8 @@ const SLOT_CONTEXT_TOKENS = 256;
 const WARM_UP_TOKENS = 8;
 /** Nodes of the rings that `--serving` compares, a core each. */
 const SERVING_RINGS = [1, 2] as const;
+/** Milliseconds one way, and how often both ways of answering are compared there. */
+const DELAYS = [[0, 3], [0.5, 3], [2, 3], [5, 7]] as const;
 
 type CacheTypes = Pick<Plan, 'keyType' | 'valueType'>;
 
@@ -138,31 +141,51 @@ function say(text: string): void {
   process.stderr.write(`bench: ${text}\n`);
 }
 
-/** One ring on one core, then one on two. */
-async function benchServing(settings: BenchSettings): Promise<readonly ServingSample[]> {
+/** One ring on one core, then one on two; table, figures and picture. */
+async function benchServing(settings: BenchSettings): Promise<void> {
+  const load = (loadavg()[0] ?? 0).toFixed(2);
+  const options = await pinnedOptions(settings);
+  const samples: ServingSample[] = [];
+  for (const agents of SERVING_RINGS) {
+    say(`${agents} node(s) on ${agents} core(s)`);
+    samples.push(await measureServing({ ...options, agents }));
+  }
+  const file = join(options.packageDirectory, '.bench', 'serving.json');
+  const picture = join(options.packageDirectory, '.bench', 'serving.svg');
+  await writeFile(file, `${JSON.stringify(samples, null, 2)}\n`);
+  await writeFile(picture, servingPlot(samples, `decode, tokens per second; ${options.model}`));
+  process.stdout.write(`load ${load} at the start\n\n${servingLines(samples).join('\n')}\n\n${file}\n${picture}\n`);
+}
+
+/** Two nodes with slower and slower links. */
+async function benchDelays(settings: BenchSettings): Promise<void> {
+  const load = (loadavg()[0] ?? 0).toFixed(2);
+  const options = await pinnedOptions(settings);
+  const samples: DelaySample[] = [];
+  for (const [delayMs, runs] of DELAYS) {
+    say(`two nodes, ${delayMs} ms apart`);
+    samples.push(await measureDelay(options, delayMs, runs));
+  }
+  const file = join(options.packageDirectory, '.bench', 'delays.json');
+  await writeFile(file, `${JSON.stringify(samples, null, 2)}\n`);
+  process.stdout.write(`load ${load} at the start\n\n${delayLines(samples).join('\n')}\n\n${file}\n`);
+}
+
+async function pinnedOptions(settings: BenchSettings): Promise<Omit<RingOptions, 'agents' | 'slots' | 'pinned'>> {
   const root = packageDirectory();
   const directory = join(root, '.bench');
   await mkdir(directory, { recursive: true });
   const modelFile = settings.model ?? await benchModel(directory);
   const model = basename(modelFile).replace(/\.gguf$/i, '');
-  const samples: ServingSample[] = [];
-  for (const agents of SERVING_RINGS) {
-    say(`${agents} node(s) on ${agents} core(s)`);
-    samples.push(await measureServing({
-      agents, settings, packageDirectory: root, stateRoot: join(directory, 'state', `${model}-serving`), modelFile, model, idleRunnerBytes: null,
-    }));
-  }
-  return samples;
+  return { settings, packageDirectory: root, stateRoot: join(directory, 'state', `${model}-serving`), modelFile, model, idleRunnerBytes: null };
 }
 
 try {
   const settings = readSettings(process.argv.slice(2));
   if (settings.serving) {
-    const load = (loadavg()[0] ?? 0).toFixed(2);
-    const samples = await benchServing(settings);
-    const file = join(packageDirectory(), '.bench', 'serving.json');
-    await writeFile(file, `${JSON.stringify(samples, null, 2)}\n`);
-    process.stdout.write(`load ${load} at the start\n\n${servingLines(samples).join('\n')}\n\n${file}\n`);
+    await benchServing(settings);
+  } else if (settings.delays) {
+    await benchDelays(settings);
   } else if (settings.perplexity) {
     const result = await measureFormats(settings.model, packageDirectory(), say);
     const file = join(packageDirectory(), '.bench', 'perplexity.json');

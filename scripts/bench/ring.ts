@@ -7,6 +7,7 @@
 import { join } from 'node:path';
 import type { InstanceView } from '../../src/agent/service.js';
 import { Agent, freePort } from './agents.js';
+import { DelayedLink } from './delayed-link.js';
 import { stageRunnerBytes } from './process-memory.js';
 import type { BenchSettings } from './settings.js';
 import { bytesSent } from './wire-bytes.js';
@@ -45,6 +46,8 @@ export interface RingOptions {
   readonly slots?: number;
   /** Agent 1 on core 0, agent 2 on core 1 and so on. Absent = on any. */
   readonly pinned?: boolean;
+  /** One way, between any two agents. Absent = none. */
+  readonly delayMs?: number;
 }
 
 /** How long the heartbeats' bytes are watched. */
@@ -56,12 +59,21 @@ export async function withRing<Result>(options: RingOptions, use: (head: Agent, 
   const peerPorts: number[] = [];
   for (let index = 0; index < options.agents; index += 1) peerPorts.push(await freePort());
   const agents: Agent[] = [];
+  const links: DelayedLink[] = [];
   try {
     for (const index of peerPorts.keys()) {
+      // Whoever starts later meets those who are there, so that all they say goes through the slow links.
+      const meetingPorts: number[] = [];
+      for (const port of options.delayMs === undefined ? [] : peerPorts.slice(0, index)) {
+        const link = await DelayedLink.open(port, options.delayMs ?? 0);
+        links.push(link);
+        meetingPorts.push(link.port);
+      }
       agents.push(await Agent.start({
         packageDirectory: options.packageDirectory,
         stateDir: join(options.stateRoot, `ring-of-${options.agents}`, `agent-${index + 1}`),
         peerPorts, index,
+        ...(options.delayMs === undefined ? {} : { meetingPorts }),
         cluster: `bench-${process.pid}-${options.agents}`,
         threads: options.settings.threads,
         contextTokens: options.settings.contextTokens,
@@ -76,9 +88,13 @@ export async function withRing<Result>(options: RingOptions, use: (head: Agent, 
       status.coordinator !== null && status.nodes.filter((node) => node.state === 'alive').length === options.agents
       && status.nodes.every((node) => node.capabilities !== null));
     await first.call('POST', '/v1/cluster/load', { model: options.model, nodes: options.agents });
-    return await use(first, { agents, peerPorts });
+    const result = await use(first, { agents, peerPorts });
+    // What is loaded by hand would be loaded again when these agents start for the next measurement.
+    for (const { instanceId } of (await first.status()).instances) await first.call('DELETE', `/v1/cluster/instances/${instanceId}`);
+    return result;
   } finally {
     await Promise.all(agents.map((agent) => agent.stop()));
+    await Promise.all(links.map((link) => link.close()));
   }
 }
 

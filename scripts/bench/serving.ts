@@ -7,10 +7,13 @@ import { align } from './report.js';
 import { withRing } from './ring.js';
 import type { RingOptions } from './ring.js';
 import type { Agent } from './agents.js';
+import { spreadOf } from './statistics.js';
 
 const SLOTS = 16;
+/** Each answer's first tokens, while others still begin, are not counted. */
+const UNCOUNTED_TOKENS = 8;
 const CONTEXT_TOKENS = 2_304;
-const ANSWER_TOKENS = 40;
+const ANSWER_TOKENS = 72;
 const SEQUENCE_COUNTS = [1, 2, 4, 8, 16] as const;
 const PREFIX_TOKENS = 1_000;
 const PROMPT_TOKENS = 8;
@@ -18,10 +21,13 @@ const PREFILL_TOKENS = 2_048;
 const GUEST_TOKENS = 1_000;
 const HOSTS = 4;
 const LONG_ANSWER_TOKENS = 240;
+const DELAY_CONTEXT_TOKENS = 256;
+const DELAY_TOKENS = 40;
 
 interface Stream {
   /** Milliseconds since the request, of each token. */
   readonly times: readonly number[];
+  readonly tokens: readonly number[];
 }
 
 interface Question {
@@ -30,6 +36,10 @@ interface Question {
   readonly temperature: number;
   readonly seed: number;
   readonly onToken?: (count: number) => void;
+  /** Absent = guess as much as pays. */
+  readonly guesses?: 0;
+  /** This token and no other is the answer. */
+  readonly only?: number;
 }
 
 export interface ServingSample {
@@ -41,14 +51,23 @@ export interface ServingSample {
   readonly normalGapMs: number;
   readonly longestGapMs: number;
   readonly guestTokensPerSecond: number;
-  readonly plainTokensPerSecond: number;
-  readonly repetitiveTokensPerSecond: number;
+}
+
+/** One answer on two nodes with a slow link between them, with and without guessed tokens. */
+export interface DelaySample {
+  readonly delayMs: number;
+  readonly tokensPerSecond: number;
+  /** Guessing over not guessing, in neighbouring runs. Text that repeats itself; text that does not. */
+  readonly repetitiveRatios: readonly number[];
+  readonly randomRatios: readonly number[];
+  /** Answers that were the same with and without. */
+  readonly sameAnswers: number;
 }
 
 /** Every stage on a core of its own. */
 export async function measureServing(options: Omit<RingOptions, 'slots' | 'pinned'>): Promise<ServingSample> {
   const settings = { ...options.settings, contextTokens: CONTEXT_TOKENS };
-  return withRing({ ...options, settings, slots: SLOTS, pinned: true }, async (first) => {
+  return withRing({ ...options, settings, slots: SLOTS, pinned: true }, async (first, { agents }) => {
     const ask = (question: Question): Promise<Stream> => answerTimes(first, options.model, question);
     let salt = 0;
     const fresh = (tokens: number): readonly number[] => {
@@ -57,21 +76,17 @@ export async function measureServing(options: Omit<RingOptions, 'slots' | 'pinne
     };
     await ask({ prompt: fresh(PROMPT_TOKENS), tokens: 4, temperature: 1, seed: 1 });
     const rates = [];
-    for (const sequences of SEQUENCE_COUNTS) rates.push(await rateOf(first, options.model, sequences, () => ask({ prompt: fresh(PROMPT_TOKENS), tokens: ANSWER_TOKENS, temperature: 1, seed: salt })));
+    for (const sequences of SEQUENCE_COUNTS) rates.push(await rateOf(agents, options.model, sequences, () => ask({ prompt: fresh(PROMPT_TOKENS), tokens: ANSWER_TOKENS, temperature: 1, seed: salt })));
     const prefill = await ask({ prompt: fresh(PREFILL_TOKENS), tokens: 1, temperature: 1, seed: 1 });
     const shared = fresh(PREFIX_TOKENS);
     const cold = await ask({ prompt: [...shared, ...fresh(PROMPT_TOKENS)], tokens: 1, temperature: 1, seed: 1 });
     const warm = await ask({ prompt: [...shared, ...fresh(PROMPT_TOKENS)], tokens: 1, temperature: 1, seed: 1 });
     const guest = await withGuest(ask, fresh);
-    // A model of random weights repeats itself when greedy, and says something new each time at temperature 1.
-    const plain = await ask({ prompt: fresh(PROMPT_TOKENS), tokens: LONG_ANSWER_TOKENS / 2, temperature: 1, seed: 3 });
-    const repetitive = await ask({ prompt: fresh(PROMPT_TOKENS), tokens: LONG_ANSWER_TOKENS / 2, temperature: 0, seed: 3 });
     return {
       agents: options.agents, rates,
       prefillTokensPerSecond: PREFILL_TOKENS * 1000 / (prefill.times[0] ?? 0),
       firstTokenMs: cold.times[0] ?? 0, firstTokenWithPrefixMs: warm.times[0] ?? 0,
       ...guest,
-      plainTokensPerSecond: rate(plain), repetitiveTokensPerSecond: rate(repetitive),
     };
   });
 }
@@ -88,7 +103,6 @@ export function servingLines(samples: readonly ServingSample[]): readonly string
     row(`gap of ${HOSTS} answers, ms`, samples, one, (sample) => sample.normalGapMs),
     row(`  longest beside a prompt of ${GUEST_TOKENS}, times that`, samples, null, (sample) => sample.longestGapMs / sample.normalGapMs),
     row('  that prompt, tok/s', samples, one, (sample) => sample.guestTokensPerSecond),
-    row('one answer that repeats itself, times one that does not', samples, null, (sample) => sample.repetitiveTokensPerSecond / sample.plainTokensPerSecond),
   ]);
 }
 
@@ -98,28 +112,67 @@ function row(name: string, samples: readonly ServingSample[], one: ServingSample
   return [name, ...samples.map((sample) => figure(sample).toFixed(2)), ratio];
 }
 
+/** Two nodes, a core each, `delayMs` apart. */
+export async function measureDelay(options: Omit<RingOptions, 'slots' | 'pinned' | 'agents'>, delayMs: number, runs: number): Promise<DelaySample> {
+  const settings = { ...options.settings, contextTokens: DELAY_CONTEXT_TOKENS };
+  return withRing({ ...options, settings, agents: 2, slots: 1, pinned: true, delayMs }, async (first) => {
+    const ask = (question: Omit<Question, 'prompt' | 'tokens'>): Promise<Stream> =>
+      answerTimes(first, options.model, { prompt: Array.from({ length: PROMPT_TOKENS }, (_, index) => 11 + index), tokens: DELAY_TOKENS, ...question });
+    const speeds: number[] = [];
+    const ratios = { repetitive: new Array<number>(), random: new Array<number>() };
+    let sameAnswers = 0;
+    for (let run = 0; run < runs; run += 1) {
+      for (const [kind, question] of [['repetitive', { temperature: 0, seed: run, only: 40 + run }], ['random', { temperature: 1, seed: run }]] as const) {
+        const pair = run % 2 === 0
+          ? [await ask({ ...question, guesses: 0 }), await ask(question)] as const
+          : [await ask(question), await ask({ ...question, guesses: 0 })].reverse();
+        const [plain, guessed] = pair;
+        if (plain === undefined || guessed === undefined) throw new Error('a pair has two');
+        if (plain.tokens.join() === guessed.tokens.join()) sameAnswers += 1;
+        if (kind === 'random') speeds.push(rate(plain));
+        ratios[kind].push(rate(guessed) / rate(plain));
+      }
+    }
+    return { delayMs, tokensPerSecond: spreadOf(speeds).median, repetitiveRatios: ratios.repetitive, randomRatios: ratios.random, sameAnswers };
+  });
+}
+
+export function delayLines(samples: readonly DelaySample[]): readonly string[] {
+  return align([
+    ['two nodes, one answer; delay one way, ms', 'tok/s', 'guessing: repeats itself', 'is new', 'same answers'],
+    ...samples.map(({ delayMs, tokensPerSecond, repetitiveRatios, randomRatios, sameAnswers }) => [
+      String(delayMs), tokensPerSecond.toFixed(2), `${spreadOf(repetitiveRatios).median.toFixed(2)} x`, `${spreadOf(randomRatios).median.toFixed(2)} x`,
+      `${sameAnswers} of ${repetitiveRatios.length + randomRatios.length}`,
+    ]),
+  ]);
+}
+
 function rate({ times }: Stream): number {
   return ((times.length - 1) * 1000) / ((times.at(-1) ?? 0) - (times[0] ?? 0));
 }
 
-/** While all of them answer: from the last one's first token to the first one's last. */
-async function rateOf(agent: Agent, model: string, sequences: number, ask: () => Promise<Stream>): Promise<ServingSample['rates'][number]> {
+/** While all of them answer: from the last one's first tokens to the first one's last. */
+async function rateOf(agents: readonly Agent[], model: string, sequences: number, ask: () => Promise<Stream>): Promise<ServingSample['rates'][number]> {
   let busyShares: readonly number[] | null = null;
   const streams = await Promise.all(Array.from({ length: sequences }, async () => {
     const stream = await ask();
-    busyShares ??= await busy(agent, model);
+    busyShares ??= await busy(agents, model);
     return stream;
   }));
-  const from = Math.max(...streams.map(({ times }) => times[0] ?? 0));
+  const from = Math.max(...streams.map(({ times }) => times[UNCOUNTED_TOKENS] ?? 0));
   const to = Math.min(...streams.map(({ times }) => times.at(-1) ?? 0));
   const tokens = streams.flatMap(({ times }) => times).filter((time) => time > from && time <= to).length;
   return { sequences, tokensPerSecond: tokens * 1000 / (to - from), busyShares: busyShares ?? [] };
 }
 
-/** Known where the head is; empty when that is another agent. */
-async function busy(agent: Agent, model: string): Promise<readonly number[]> {
-  const view = (await agent.status()).instances.find((instance) => instance.model === model);
-  return (view?.stages ?? []).flatMap(({ busyShare }) => (typeof busyShare === 'number' ? [busyShare] : []));
+/** Known where the head is. */
+async function busy(agents: readonly Agent[], model: string): Promise<readonly number[]> {
+  for (const agent of agents) {
+    const view = (await agent.status()).instances.find((instance) => instance.model === model);
+    const shares = (view?.stages ?? []).flatMap(({ busyShare }) => (typeof busyShare === 'number' ? [busyShare] : []));
+    if (shares.length > 0) return shares;
+  }
+  return [];
 }
 
 async function withGuest(ask: (question: Question) => Promise<Stream>, fresh: (tokens: number) => readonly number[]): Promise<Pick<ServingSample, 'normalGapMs' | 'longestGapMs' | 'guestTokensPerSecond'>> {
@@ -150,23 +203,27 @@ async function withGuest(ask: (question: Question) => Promise<Stream>, fresh: (t
   };
 }
 
-async function answerTimes(agent: Agent, model: string, { prompt, tokens, temperature, seed, onToken }: Question): Promise<Stream> {
+async function answerTimes(agent: Agent, model: string, { prompt, tokens, temperature, seed, onToken, guesses, only }: Question): Promise<Stream> {
   const start = performance.now();
   const times: number[] = [];
+  const answer: number[] = [];
   for await (const chunk of agent.stream('/v1/completions', {
     model, prompt, max_tokens: tokens, temperature, seed, ignore_eos: true, stream: true, return_tokens: true,
+    ...(guesses === undefined ? {} : { 'speculative.n_max': guesses }),
+    ...(only === undefined ? {} : { logit_bias: { [only]: 100 } }),
   })) {
     const drawn = tokensOf(chunk);
-    for (let index = 0; index < drawn; index += 1) times.push(performance.now() - start);
-    if (drawn > 0) onToken?.(times.length);
+    answer.push(...drawn);
+    for (let index = 0; index < drawn.length; index += 1) times.push(performance.now() - start);
+    if (drawn.length > 0) onToken?.(times.length);
   }
   if (times.length !== tokens) throw new Error(`asked for ${tokens} tokens, ${times.length} came`);
-  return { times };
+  return { times, tokens: answer };
 }
 
-/** How many token ids a chunk of our API carries (api/openai-responses.ts). */
-function tokensOf(chunk: unknown): number {
-  if (typeof chunk !== 'object' || chunk === null || !('choices' in chunk) || !Array.isArray(chunk.choices)) return 0;
+/** The token ids that a chunk of our API carries (api/openai-responses.ts). */
+function tokensOf(chunk: unknown): readonly number[] {
+  if (typeof chunk !== 'object' || chunk === null || !('choices' in chunk) || !Array.isArray(chunk.choices)) return [];
   const choice: unknown = chunk.choices[0];
-  return typeof choice === 'object' && choice !== null && 'tokens' in choice && Array.isArray(choice.tokens) ? choice.tokens.length : 0;
+  return typeof choice === 'object' && choice !== null && 'tokens' in choice && Array.isArray(choice.tokens) ? choice.tokens.filter((token) => typeof token === 'number') : [];
 }

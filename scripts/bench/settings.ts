@@ -22,6 +22,8 @@ export interface BenchSettings {
   readonly contextTokens: number;
   /** Measures many answers at once on one core and two instead of the table of rings. */
   readonly serving: boolean;
+  /** Measures one answer on two nodes with delays between them instead. */
+  readonly delays: boolean;
   /** Measures what every precision and cache type costs in perplexity instead of the table of rings. */
   readonly perplexity: boolean;
   /** Absent = the generated 1.1 B model. */
@@ -37,7 +39,7 @@ const MAX_ROUNDS = 100;
 const MAX_RING = 8;
 const MAX_TOKENS = 65_536;
 
-export const USAGE = `npm run bench -- [--rounds N] [--threads N] [--rings 1,2,3] [--prefill TOKENS] [--decode TOKENS] [--model FILE] [--serving | --perplexity]`;
+export const USAGE = `npm run bench -- [--rounds N] [--threads N] [--rings 1,2,3] [--prefill TOKENS] [--decode TOKENS] [--model FILE] [--serving | --delays | --perplexity]`;
 
 /** Throws with the usage when an argument makes no sense. */
 export function readSettings(args: readonly string[]): BenchSettings {
@@ -51,6 +53,7 @@ export function readSettings(args: readonly string[]): BenchSettings {
       decode: { type: 'string', default: '64' },
       model: { type: 'string' },
       serving: { type: 'boolean', default: false },
+      delays: { type: 'boolean', default: false },
       perplexity: { type: 'boolean', default: false },
     },
   });
@@ -65,6 +68,7 @@ export function readSettings(args: readonly string[]): BenchSettings {
     prefillTokens, promptTokens, decodeTokens,
     contextTokens: roundUp(Math.max(prefillTokens, promptTokens + decodeTokens) + 1, 256),
     serving: values.serving,
+    delays: values.delays,
     perplexity: values.perplexity,
     model: values.model ?? null,
   };

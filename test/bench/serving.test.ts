@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { servingLines } from '../../scripts/bench/serving.js';
+import { servingPlot } from '../../scripts/bench/plot.js';
+import { delayLines, servingLines } from '../../scripts/bench/serving.js';
 import type { ServingSample } from '../../scripts/bench/serving.js';
 
 function sample(agents: number): ServingSample {
@@ -7,9 +8,26 @@ function sample(agents: number): ServingSample {
     agents,
     rates: [1, 2, 4, 8, 16].map((sequences) => ({ sequences, tokensPerSecond: 10 * agents * sequences, busyShares: agents === 2 ? [0.91, 0.874] : [0.99] })),
     prefillTokensPerSecond: 100 * agents, firstTokenMs: 8_000 / agents, firstTokenWithPrefixMs: 400 / agents,
-    normalGapMs: 50, longestGapMs: 125, guestTokensPerSecond: 40, plainTokensPerSecond: 20, repetitiveTokensPerSecond: 30,
+    normalGapMs: 50, longestGapMs: 125, guestTokensPerSecond: 40,
   };
 }
+
+describe('the table of delays', () => {
+  it('has the medians of pairs, and how many answers were the same', () => {
+    const lines = delayLines([{ delayMs: 5, tokensPerSecond: 8.5, repetitiveRatios: [2, 3, 2.5], randomRatios: [1, 0.98, 1.01], sameAnswers: 6 }]).map((line) => line.replace(/ {2,}/g, ' | '));
+    expect(lines.at(-1)).toBe('5 | 8.50 | 2.50 x | 1.00 x | 6 of 6');
+  });
+});
+
+describe('the picture', () => {
+  it('has a bar for every ring and number of answers, none outside of it', () => {
+    const svg = servingPlot([sample(1), sample(2)], 'a <caption>');
+    const bars = [...svg.matchAll(/<rect x="([\d.]+)" y="([\d.]+)" width="([\d.]+)" height="([\d.]+)"/g)].map((bar) => bar.slice(1).map(Number));
+    expect(bars).toHaveLength(12);
+    for (const [x = -1, y = -1, width = 0, height = 0] of bars) expect(x >= 0 && y >= 0 && x + width <= 640 && y + height <= 320).toBe(true);
+    expect(svg).toContain('a &lt;caption>');
+  });
+});
 
 describe('the table of many answers at once', () => {
   it('has a column for each ring, the busy share of each stage, and ratios', () => {
