@@ -6,7 +6,7 @@ import '../src/net/polyfill.js';
 import { spawn } from 'node:child_process';
 import type { ChildProcess } from 'node:child_process';
 import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { networkInterfaces, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { ClusterStatus, InstanceView } from '../src/agent/service.js';
@@ -14,6 +14,7 @@ import { AgentClient } from '../src/cli/agent-client.js';
 import { renderPlan, renderStatus } from '../src/cli/render.js';
 import { findRunningAgent } from '../src/cli/state-directory.js';
 import type { Plan } from '../src/core/types.js';
+import { checkMulticast } from '../src/net/multicast-check.js';
 
 const AGENTS = 3;
 const MODEL = 'kjv-q8_0';
@@ -106,10 +107,21 @@ async function answer(client: AgentClient): Promise<void> {
   say(`\n\n${tokens} tokens, the first after ${(firstMs - startedMs).toFixed(0)} ms, then ${((tokens - 1) / seconds).toFixed(1)} tok/s through ${AGENTS} stages`);
 }
 
+/** The agents find each other by mDNS: where that cannot work, it is better said before than after a minute. */
+async function warnWithoutMulticast(): Promise<void> {
+  const results = await checkMulticast(networkInterfaces());
+  if (results.some(({ problem }) => problem === null)) return;
+  const [first] = results;
+  say(first === undefined
+    ? 'hint: this machine is on no network, so the agents may not find each other'
+    : `hint: multicast does not work here (${first.interface}: ${first.problem ?? ''}), so the agents may not find each other; "agent doctor" says more`);
+}
+
 async function main(): Promise<void> {
   const directory = await mkdtemp(join(tmpdir(), 'ring-agent-demo-'));
   const cluster = `demo-${process.pid}`;
   const startedMs = performance.now();
+  await warnWithoutMulticast();
   say(`starting ${AGENTS} agents …`);
   const agents = Array.from({ length: AGENTS }, (_, index) => startAgent(join(directory, `node-${index + 1}`), cluster));
   try {

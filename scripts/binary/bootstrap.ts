@@ -23,7 +23,7 @@ const PRIVATE = 0o700;
 /** The platform's usual place for what can be made again. */
 function cacheDirectory(): string {
   const { RING_AGENT_CACHE, XDG_CACHE_HOME, LOCALAPPDATA } = process.env;
-  if (RING_AGENT_CACHE !== undefined && RING_AGENT_CACHE !== '') return RING_AGENT_CACHE;
+  if (RING_AGENT_CACHE !== undefined && RING_AGENT_CACHE !== '') return join(RING_AGENT_CACHE, 'ring-agent');
   if (process.platform === 'darwin') return join(homedir(), 'Library', 'Caches', 'ring-agent');
   if (process.platform === 'win32') return join(LOCALAPPDATA ?? join(homedir(), 'AppData', 'Local'), 'ring-agent', 'cache');
   return join(XDG_CACHE_HOME ?? join(homedir(), '.cache'), 'ring-agent');

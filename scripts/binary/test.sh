@@ -52,5 +52,7 @@ agent --version >/dev/null
 agent stop
 wait
 [[ $(agent status 2>&1) == *"no agent is running"* ]] || fail "the agent still runs"
+agent uninstall --yes >/dev/null
+[[ -z $(find "$root/root" -mindepth 1 -type f) ]] || fail "agent uninstall leaves $(find "$root/root" -type f | head -3)"
 [[ -z $(pgrep -f "^/bin/agent" || true) ]] || fail "processes are left"
 say "ok"

@@ -20,9 +20,9 @@ import { steadyLinks } from './link-record.js';
 import { Models } from './models.js';
 import { RequestRouter } from './request-router.js';
 import { RunnerPool } from './runner-pool.js';
-import type { AgentService, ClusterEventKind, ClusterStatus, ClusterUpdate, CompletionEvent, CompletionTask, EmbeddingAnswer, EmbeddingTask, InstanceView, ModelView, PlanRequest, Prompt } from './service.js';
+import type { AgentService, ClusterEventKind, ClusterStatus, ClusterUpdate, CompletionEvent, CompletionTask, EmbeddingAnswer, EmbeddingTask, InstanceView, ModelView, PlanRequest, Prompt, TracesView } from './service.js';
 import { StageWorker } from './stage-worker.js';
-import { clusterStatus } from './status-view.js';
+import { clusterStatus, tracesView } from './status-view.js';
 import type { ViewSources } from './status-view.js';
 import { Updates } from './updates.js';
 import { Vocabularies } from './vocabularies.js';
@@ -243,6 +243,10 @@ export class Agent implements AgentService {
 
   watch(signal: AbortSignal): AsyncIterable<ClusterUpdate> {
     return streamUnderEither([signal, this.life.signal], (either) => this.updates.watch(either, () => ({ status: this.status(), models: this.models(), requests: this.router.size })));
+  }
+
+  traces(): TracesView {
+    return tracesView(this.viewSources(), this.worker.traces());
   }
 
   eventCounts(): Readonly<Record<ClusterEventKind, number>> {

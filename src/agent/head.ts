@@ -6,6 +6,8 @@ import { HeadScheduler } from '../core/batching.js';
 import type { BatchingCounters } from '../core/batching.js';
 import type { ControlMessage, GenerateMessage } from '../core/messages.js';
 import { StageLoad } from '../core/stage-load.js';
+import { StepTraces } from '../core/step-traces.js';
+import type { RequestTrace } from '../core/step-traces.js';
 import type { NodeId, Plan } from '../core/types.js';
 import type { Clock, Log } from '../ports.js';
 import { encodeActivation } from '../wire/activation-codec.js';
@@ -43,6 +45,7 @@ export interface HeadFigures extends BatchingCounters {
 export class Head {
   private readonly scheduler: HeadScheduler;
   private readonly load: StageLoad;
+  private readonly stepTraces = new StepTraces();
   private readonly sentAt = new Map<number, { readonly atMs: number; readonly alone: boolean }>();
   private overheadMicros = 0;
   private computeMicros = 0;
@@ -102,6 +105,7 @@ export class Head {
     const nowMs = this.ports.clock.now();
     const elapsedMs = this.measure(header, nowMs);
     this.load.stepReturned(header.stageMicros, nowMs);
+    this.stepTraces.returned(header.step, header.stageMicros, nowMs);
     for (const done of this.scheduler.complete(header.step, header.sampled, header.stageMicros, elapsedMs)) {
       this.ports.send(done.origin, { kind: 'finished', requestId: done.requestId, planId: this.plan.planId, reason: done.reason, tokens: done.tokens });
     }
@@ -126,6 +130,11 @@ export class Head {
 
   hops(): HopFigures {
     return { overheadMicros: Math.round(this.overheadMicros), computeMicros: Math.round(this.computeMicros), samples: this.samples };
+  }
+
+  /** Of the latest requests, the latest first. */
+  traces(): readonly RequestTrace[] {
+    return this.stepTraces.latest();
   }
 
   /** The plan is over: every origin hears it and may submit again under the next plan. */
@@ -157,6 +166,7 @@ export class Head {
     if (this.closed) return;
     for (let step = this.scheduler.next(); step !== null; step = this.scheduler.next()) {
       const decode = step.slices.length > 0 && step.slices.every((slice) => slice.tokens === 1);
+      this.stepTraces.sent(step, this.ports.clock.now());
       this.sentAt.set(step.step, { atMs: this.ports.clock.now(), alone: decode && this.sentAt.size === 0 });
       this.ports.enter(encodeActivation({
         planId: this.plan.planId,

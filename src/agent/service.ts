@@ -9,6 +9,7 @@ import type {
   Backend, Capabilities, HeldModel, InstanceLife, InstanceState, LayerRange, NodeId, Plan, PlacementPolicy, PlanNote, RequestedNode, SamplingSettings,
   Spill, StageState, Term,
 } from '../core/types.js';
+import type { RequestTrace } from '../core/step-traces.js';
 import type { ModelDetails, ModelUpkeep } from '../ports.js';
 
 export type ChatContent = string | null | readonly { readonly type: string; readonly text?: string }[];
@@ -190,6 +191,22 @@ export type ClusterUpdate =
   /** For people. `serial` grows by one; `agoMs` is its age when it was sent. */
   | { readonly kind: 'event'; readonly what: ClusterEventKind; readonly text: string; readonly serial: number; readonly agoMs: number };
 
+/** Where the time of a request's first steps went. */
+export interface TraceView extends RequestTrace {
+  readonly model: string;
+  /** In rank order. */
+  readonly stages: readonly { readonly nodeId: NodeId; readonly hostname: string }[];
+  /** Links and pipes of a whole way around, as measured on steps that waited for none. */
+  readonly wireMicros: number;
+}
+
+export interface TracesView {
+  /** Requests of rings that begin on this node, the latest first. */
+  readonly traces: readonly TraceView[];
+  /** Host names of the nodes where the cluster's rings begin. */
+  readonly heads: readonly string[];
+}
+
 export interface AgentService {
   /** Upkeep of this node's models. Absent = this agent keeps none. */
   readonly upkeep?: ModelUpkeep | undefined;
@@ -213,6 +230,8 @@ export interface AgentService {
   ready(): boolean;
   /** What happened lately, the status, then what is new of both (a status at most twice a second). Ends at the abort. */
   watch(signal: AbortSignal): AsyncIterable<ClusterUpdate>;
+  /** Absent = this agent keeps none. */
+  traces?(): TracesView;
   /** How often each kind of event happened since this agent started. */
   eventCounts(): Readonly<Record<ClusterEventKind, number>>;
 }

@@ -5,12 +5,13 @@
  */
 import { RingError } from '../core/errors.js';
 import type { ControlMessage, GenerateMessage } from '../core/messages.js';
+import type { RequestTrace } from '../core/step-traces.js';
 import { wantedStages } from '../core/reconcile-worker.js';
-import type { DesiredState, NodeId, StageStatus } from '../core/types.js';
+import type { DesiredState, NodeId, Plan, StageStatus } from '../core/types.js';
 import type { FrameLink, RingEdge } from '../ports.js';
 import type { ActivationHeader } from '../wire/activation-codec.js';
 import { Head } from './head.js';
-import type { HeadFigures } from './head.js';
+import type { HeadFigures, HopFigures } from './head.js';
 import { LocalStage } from './local-stage.js';
 import type { LocalStagePorts, LocalStageSettings } from './local-stage.js';
 
@@ -18,6 +19,12 @@ export interface StageWorkerPorts extends LocalStagePorts {
   send(to: NodeId, message: ControlMessage): void;
   /** The local stages' statuses changed. */
   changed(): void;
+}
+
+export interface HeadTraces {
+  readonly plan: Plan;
+  readonly hops: HopFigures;
+  readonly traces: readonly RequestTrace[];
 }
 
 interface Entry {
@@ -110,6 +117,11 @@ export class StageWorker {
     const head = this.entries.get(planId)?.head;
     if (head === null || head === undefined) return null;
     return { ...head.counters(), hops: head.hops(), busyShares: head.busyShares() };
+  }
+
+  /** Of rings that begin on this node. */
+  traces(): readonly HeadTraces[] {
+    return [...this.entries.values()].flatMap(({ head }) => (head === null ? [] : [{ plan: head.plan, hops: head.hops(), traces: head.traces() }]));
   }
 
   async stop(): Promise<void> {

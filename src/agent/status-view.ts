@@ -4,7 +4,8 @@ import { lifeOf } from '../core/instance-life.js';
 import type { Instance, NodeId, Plan, StagePlan, StageStatus } from '../core/types.js';
 import type { Network } from '../ports.js';
 import type { HeadFigures } from './head.js';
-import type { ClusterStatus, InstanceView, NodeView, StageView } from './service.js';
+import type { ClusterStatus, InstanceView, NodeView, StageView, TracesView } from './service.js';
+import type { HeadTraces } from './stage-worker.js';
 
 export interface ViewSources {
   readonly cluster: ClusterNode;
@@ -72,6 +73,19 @@ function stageView(plan: Plan, stage: StagePlan, sources: ViewSources, busyShare
     residentBytes: status?.residentBytes ?? 0,
     fetchedBytes: status?.fetchedBytes ?? 0,
     busyShare,
+  };
+}
+
+/** What the heads on this node remember of their requests' first steps. */
+export function tracesView({ cluster }: ViewSources, heads: readonly HeadTraces[]): TracesView {
+  return {
+    traces: heads.flatMap(({ plan, hops, traces }) => traces.map((trace) => ({
+      ...trace,
+      model: plan.model.name,
+      stages: plan.stages.map(({ nodeId }) => ({ nodeId, hostname: hostnameOf(nodeId, cluster) })),
+      wireMicros: hops.overheadMicros * plan.stages.length,
+    }))).sort((a, b) => b.beganMs - a.beganMs),
+    heads: cluster.desired().instances.flatMap(({ plan }) => plan?.stages.slice(0, 1).map(({ nodeId }) => hostnameOf(nodeId, cluster)) ?? []),
   };
 }
 

@@ -58,6 +58,9 @@ const loadSchema = planSchema.extend({
 export function addClusterRoutes(app: Hono<ApiEnv>, service: AgentService, options: ApiOptions): void {
   app.get('/v1/cluster', (context) => context.json(service.status()));
 
+  /** Where the time of the latest requests went, on the node of a ring's head. Numbers, no text. */
+  app.get('/v1/cluster/traces', (context) => context.json(service.traces?.() ?? { traces: [], heads: [] }));
+
   /** Server-sent events without end: what `AgentService.watch` says, one JSON value each. */
   app.get('/v1/cluster/events', (context) => {
     const abort = new RequestAbort([context.req.raw.signal, options.shutdown]);

@@ -23,6 +23,10 @@ export async function statusCommand(options: StatusOptions): Promise<void> {
     return;
   }
   let shown = '';
+  // Another size of the window: it is drawn anew.
+  process.stdout.on('resize', () => {
+    shown = '';
+  });
   for (;;) {
     const status = await read();
     // One line a change as JSON, so that programs can follow.

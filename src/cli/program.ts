@@ -3,14 +3,17 @@
  *
  * Help, completion and the service's unit read this tree too. It must not run anything by itself.
  */
-import { Command, Option } from 'commander';
+import { Argument, Command, Option } from 'commander';
 import { AGENT_VERSION } from '../version.js';
 import { agentOptions, clusterName, collect, count, keepAlive, port, positive, seed, settingsOf, temperature } from './arguments.js';
 import type { AnswerSettings } from './answer-stream.js';
 import type { AgentFlags } from './arguments.js';
+import { MODELS_COMMAND, SHELLS } from './completion.js';
+import type { Shell } from './completion.js';
 import type { DoctorOptions } from './command-doctor.js';
 import type { LoadFlags } from './command-models.js';
 import type { LogsOptions } from './command-logs.js';
+import { addHelp } from './help.js';
 import { LINE_LEVELS } from './log.js';
 import { defaultStateDirectory } from './state-directory.js';
 
@@ -140,7 +143,51 @@ export function program(): Command {
     .description('let running answers finish, then end this machine\'s agent')
     .addOption(stateDir)
     .action(async (flags: { stateDir: string }) => (await import('./command-stop.js')).stopCommand(flags));
+
+  addTraceAndInstallation(root, stateDir);
+  addHelp(root);
   return root;
+}
+
+function addTraceAndInstallation(root: Command, stateDir: Option): void {
+  root.command('trace')
+    .description('where the time of a request went: compute of each stage, wire and queue of its first steps')
+    .argument('[request]', 'beginning of its id (default: the latest)')
+    .addOption(stateDir)
+    .option('--list', 'the ids that are remembered')
+    .option('--json', 'as JSON')
+    .action(async (request: string | undefined, flags: { stateDir: string; json?: boolean; list?: boolean }) => (await import('./command-trace.js')).traceCommand(request, flags));
+
+  const service = root.command('service').description('the agent in the background, from login on');
+  service.command('install')
+    .description('write, enable and start the service')
+    .argument('[options...]', 'options of agent start')
+    .helpOption('-h, --help', 'display help for command')
+    .allowUnknownOption()
+    .action(async (typed: readonly string[]) => (await import('./command-service.js')).serviceInstallCommand(typed, program().commands.find((command) => command.name() === 'start') ?? root));
+  service.command('remove')
+    .description('stop and disable the service, and remove its file')
+    .action(async () => (await import('./command-service.js')).serviceRemoveCommand());
+  service.command('status')
+    .description('whether the service is installed and runs')
+    .option('--json', 'as JSON')
+    .action(async (flags: { json?: boolean }) => (await import('./command-service.js')).serviceStatusCommand(flags));
+
+  root.command('completion')
+    .description('print a script with which a shell completes what is typed')
+    .addArgument(new Argument('<shell>', 'whose').choices(SHELLS))
+    .action(async (shell: Shell) => (await import('./command-completion.js')).completionCommand(root, shell));
+  root.command(MODELS_COMMAND, { hidden: true })
+    .addOption(stateDir)
+    .action(async (flags: { stateDir: string }) => (await import('./command-completion.js')).completeModelsCommand(flags));
+  root.command('notices')
+    .description('licences of what this program is built on')
+    .action(async () => (await import('./command-notices.js')).noticesCommand());
+  root.command('uninstall')
+    .description('end the agent and remove everything that it keeps on this machine')
+    .addOption(stateDir)
+    .option('--yes', 'do not ask')
+    .action(async (flags: { stateDir: string; yes?: boolean }) => (await import('./command-uninstall.js')).uninstallCommand(flags));
 }
 
 const acceptLicence = new Option('--accept-licence', 'accept the licence of a model that restricts its use; remembered');

@@ -1,6 +1,6 @@
 /**
- * The cluster, a plan and models as plain text for a terminal: sentences and rings within 80 columns, tables of long names
- * within 100.
+ * The cluster, a plan and models as plain text for a terminal, within 80 columns: a table of long names leaves out what
+ * JSON still has.
  *
  * Pure: data in, text out, no colour, no terminal. Names and messages come from other machines, so control characters
  * are taken out of them: a node must not be able to move somebody else's cursor. Bytes are decimal, layers are shown
@@ -10,10 +10,9 @@ import Table from 'cli-table3';
 import type { ClusterStatus, InstanceView, ModelView, NodeView, StageView } from '../agent/service.js';
 import type { Backend, LayerRange, NodeId, Plan, PlanNote, Term, Spill } from '../core/types.js';
 
-/** The widest that a table gets. */
-export const RENDER_COLUMNS = 100;
-/** Text that can be wrapped is. */
-const TEXT_COLUMNS = 80;
+/** The widest that a line gets. */
+export const RENDER_COLUMNS = 80;
+const TEXT_COLUMNS = RENDER_COLUMNS;
 
 const NAME_COLUMNS = 16;
 const BACKENDS_COLUMNS = 18;
@@ -70,7 +69,7 @@ export function renderModels(models: readonly ModelView[]): string {
     model.trainedContext === undefined ? NOTHING : grouped(model.trainedContext), model.heldBy.length === 0 ? 'web' : counted(model.heldBy.length, 'node'),
     model.loaded ? 'yes' : 'no', model.digest.slice(0, DIGEST_SHOWN),
   ]);
-  return renderTable(['Model', 'Architecture', 'Layers', 'Size', 'Context', 'Held by', 'Loaded', 'Digest'], rows, [2, 3, 4]);
+  return renderTable(['Model', 'Architecture', 'Layers', 'Size', 'Context', 'Held by', 'Loaded', 'Digest'], rows, [2, 3, 4], [7, 1]);
 }
 
 /** The stages in ring order, from the head back to it: `mac 0-15 ─▶ pc 16-31 ─▶ (mac)`. Wrapped between nodes. */
@@ -109,7 +108,7 @@ export function nodeNames(nodes: readonly NodeView[]): ReadonlyMap<NodeId, strin
 
 function renderHeading(status: ClusterStatus, names: ReadonlyMap<NodeId, string>): string {
   const coordinator = status.coordinator === null ? 'no coordinator yet' : `coordinator ${nameOf(names, status.coordinator)}`;
-  const lines = [`Cluster ${clip(status.cluster, MODEL_COLUMNS)}: ${counted(status.nodes.length, 'node')}, ${coordinator}${termText(status.term, names)}`];
+  const lines = [wrap(`Cluster ${clip(status.cluster, MODEL_COLUMNS)}: ${counted(status.nodes.length, 'node')}, ${coordinator}${termText(status.term, names)}`, '')];
   if (!status.secured) {
     lines.push('Open: any agent on this network may join. To close it, run `agent secret` and', 'start every agent with --secret-file.');
   }
@@ -130,7 +129,7 @@ function renderNodes(nodes: readonly NodeView[], names: ReadonlyMap<NodeId, stri
       known === null ? NOTHING : String(known.cores), roles.join(', '),
     ];
   });
-  return renderTable(['Node', 'Id', 'State', 'Backends', 'Memory free', 'Cores', 'Role'], rows, [4, 5]);
+  return renderTable(['Node', 'Id', 'State', 'Backends', 'Memory free', 'Cores', 'Role'], rows, [4, 5], [5, 1, 3]);
 }
 
 /** Device memory is named where it is not the host's. */
@@ -150,7 +149,7 @@ function renderInstance(instance: InstanceView, names: ReadonlyMap<NodeId, strin
     ? []
     : [`${instance.activeSequences} running, ${instance.queuedSequences ?? 0} waiting`];
   const facts = [instance.state, ...(instance.slots > 0 ? [slotsText(instance)] : []), ...load];
-  const lines = [`${clip(instance.model, MODEL_COLUMNS)}: ${facts.join(', ')}`];
+  const lines = [wrap(`${clip(instance.model, MODEL_COLUMNS)}: ${facts.join(', ')}`, '')];
   if (instance.reason !== '') lines.push(wrap(clean(instance.reason), '  '));
   const parts = [lines.join('\n')];
   if (instance.stages.length > 0) {
@@ -175,7 +174,7 @@ function renderStages(stages: readonly StageView[], names: ReadonlyMap<NodeId, s
     bytesText(stage.predictedBytes), stage.residentBytes === 0 ? NOTHING : bytesText(stage.residentBytes),
     stage.fetchedBytes === 0 ? NOTHING : bytesText(stage.fetchedBytes),
   ]);
-  return renderTable(['Rank', 'Node', 'Layers', 'Backend', 'State', 'Predicted', 'Resident', 'Fetched'], rows, [0, 5, 6, 7]);
+  return renderTable(['Rank', 'Node', 'Layers', 'Backend', 'State', 'Predicted', 'Resident', 'Fetched'], rows, [0, 5, 6, 7], [7, 3, 6]);
 }
 
 /** `vulkan+cpu` where a stage is in both memories; the plan's note says how much. */
@@ -292,8 +291,20 @@ function wrap(text: string, indent: string): string {
   return [...lines, indent + line].join('\n');
 }
 
-/** Columns two blanks apart, no borders; `rightAligned` are column numbers. */
-function renderTable(head: readonly string[], rows: readonly (readonly string[])[], rightAligned: readonly number[]): string {
+/**
+ * Columns two blanks apart, no borders; `rightAligned` are column numbers. Where it gets too wide the columns of
+ * `dispensable` go, in this order.
+ */
+function renderTable(head: readonly string[], rows: readonly (readonly string[])[], rightAligned: readonly number[], dispensable: readonly number[] = []): string {
+  const text = tableText(head, rows, rightAligned);
+  const [first, ...others] = dispensable;
+  if (first === undefined || text.split('\n').every((line) => [...line].length <= RENDER_COLUMNS)) return text;
+  const without = <T>(cells: readonly T[]): readonly T[] => cells.filter((_, index) => index !== first);
+  const moved = (columns: readonly number[]): number[] => columns.filter((column) => column !== first).map((column) => (column > first ? column - 1 : column));
+  return renderTable(without(head), rows.map(without), moved(rightAligned), moved(others));
+}
+
+function tableText(head: readonly string[], rows: readonly (readonly string[])[], rightAligned: readonly number[]): string {
   const none = {
     top: '', 'top-mid': '', 'top-left': '', 'top-right': '', bottom: '', 'bottom-mid': '', 'bottom-left': '',
     'bottom-right': '', left: '', 'left-mid': '', mid: '', 'mid-mid': '', right: '', 'right-mid': '', middle: '  ',

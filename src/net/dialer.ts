@@ -34,9 +34,12 @@ export interface DialerOptions {
   /** Connects to exactly this address and says who answered. Aborts with the signal. */
   readonly dial: (address: Multiaddr, signal: AbortSignal) => Promise<NodeId>;
   readonly isConnected: (nodeId: NodeId) => boolean;
-  /** A dial failed; `nodeId` is who was expected there, or empty. True when that address is ourselves: it is forgotten. */
-  readonly failed: (nodeId: NodeId, address: string, error: unknown) => boolean;
+  /** A dial failed; `nodeId` is who was expected there, or empty. What that says of the address. */
+  readonly failed: (nodeId: NodeId, address: string, error: unknown) => DialFailure;
 }
+
+/** `ours`: it is ourselves, and forgotten. `refused`: somebody is there and not of this cluster; people were told. `silent`: anything else. */
+export type DialFailure = 'ours' | 'refused' | 'silent';
 
 interface Candidate {
   readonly key: string;
@@ -190,6 +193,7 @@ export class Dialer {
       ? candidate.addresses.map((address) => multiaddr(address)).sort((a, b) => dialRank(a, interfaces) - dialRank(b, interfaces))
       : await resolvePeerAddress(candidate.given);
     let failure: unknown = null;
+    let answered = false;
     for (const address of addresses) {
       if (this.life.signal.aborted || (candidate.nodeId !== null && this.options.isConnected(candidate.nodeId))) return;
       try {
@@ -200,12 +204,14 @@ export class Dialer {
         return;
       } catch (error) {
         failure = error;
-        if (!this.life.signal.aborted && this.options.failed(candidate.nodeId ?? '', address.toString(), error)) {
+        const verdict = this.life.signal.aborted ? 'silent' : this.options.failed(candidate.nodeId ?? '', address.toString(), error);
+        if (verdict === 'ours') {
           if (candidate.given !== null) this.candidates.delete(candidate.key);
           return;
         }
+        if (verdict === 'refused') answered = true;
       }
     }
-    if (failure !== null) throw failure;
+    if (failure !== null && !answered) throw failure;
   }
 }

@@ -18,6 +18,7 @@ import { hostOfText, isLoopback, parsePeerAddress, withoutPeerId } from './addre
 import { CONTROL_PROTOCOL } from './control-channel.js';
 import { withDeadline } from './deadline.js';
 import { Dialer } from './dialer.js';
+import type { DialFailure } from './dialer.js';
 import { isWrongPrologue } from './encryption.js';
 import { HELLO_PROTOCOL } from './hello.js';
 import type { Identity } from './identity.js';
@@ -312,17 +313,16 @@ class Libp2pNetwork implements Network {
     return this.node.dial(address, { signal });
   }
 
-  /** True when the address turned out to be our own. */
-  private dialFailed(nodeId: NodeId, address: string, error: unknown): boolean {
+  private dialFailed(nodeId: NodeId, address: string, error: unknown): DialFailure {
     if (isWrongPrologue(error)) {
       this.refusals.add({ nodeId, address, code: 'wrong_cluster', message: `the agent at ${address} has another cluster secret or name: give both the same --cluster and --secret-file` });
-      return false;
+      return 'refused';
     }
     if (error instanceof Error && error.name === 'InvalidPeerIdError') {
       this.checkForClone(address);
-      return true;
+      return 'ours';
     }
-    return false;
+    return 'silent';
   }
 
   private heard(peer: PeerInfo): void {

@@ -233,10 +233,10 @@ describe('models as text', () => {
     const models = [model, { ...model, name: 'qwen3-30b-a3b-instruct-2507-q4_k_m-from-somebody', architecture: 'qwen3moe', layers: 48, sizeBytes: 18.6 * GB, heldBy: ['a', 'b'], loaded: false, trainedContext: 262_144 }, withoutContext];
     const text = renderModels(models);
     expect(text).toMatchInlineSnapshot(`
-      "Model                             Architecture  Layers     Size  Context  Held by  Loaded  Digest
-      kjv-q8_0                          llama              8   5.0 MB    1,024  1 node   yes     01234567
-      qwen3-30b-a3b-instruct-2507-q4_…  qwen3moe          48  18.6 GB  262,144  2 nodes  no      01234567
-      x                                 llama              8   5.0 MB        -  1 node   yes     01234567"
+      "Model                             Layers     Size  Context  Held by  Loaded
+      kjv-q8_0                               8   5.0 MB    1,024  1 node   yes
+      qwen3-30b-a3b-instruct-2507-q4_…      48  18.6 GB  262,144  2 nodes  no
+      x                                      8   5.0 MB        -  1 node   yes"
     `);
     expect(widest(text)).toBeLessThanOrEqual(RENDER_COLUMNS);
   });

@@ -81,6 +81,25 @@ describe('agent chat', () => {
   });
 });
 
+describe('agent trace', () => {
+  it('says where the time of the last request went, step by step, and which requests are remembered', async () => {
+    const answered = await runAgentCommand(['run', 'kjv-q8_0', QUESTION, ...mine, '--max-tokens', '4', '--temperature', '0']);
+    expect(answered.code, answered.stderr).toBe(0);
+    const text = await runAgentCommand(['trace', ...mine]);
+    expect(text.stdout, text.stderr).toMatch(/^Step +At +Tokens +Others +0 \S+ +Wire +Queue +Total$/m);
+    const trace = JSON.parse((await runAgentCommand(['trace', ...mine, '--json'])).stdout) as { requestId: string; steps: { tokens: number; stageMicros: number[] }[] };
+    expect(trace.steps.length).toBeGreaterThan(0);
+    for (const { tokens, stageMicros } of trace.steps) {
+      expect(tokens).toBeGreaterThan(0);
+      expect(stageMicros).toHaveLength(1);
+    }
+    expect((await runAgentCommand(['trace', ...mine, '--list'])).stdout).toContain(trace.requestId);
+    const unknown = await runAgentCommand(['trace', 'nobody', ...mine]);
+    expect(unknown.code).toBe(1);
+    expect(unknown.stderr).toMatch(/no request nobody is remembered here .*it is known where the first stage is/);
+  });
+});
+
 describe('agent logs', () => {
   it('shows what the agent did, from a level on, as text or JSON lines, and no word of questions and answers', async () => {
     const finished = await runAgentCommand(['run', 'kjv-q8_0', QUESTION, ...mine, '--max-tokens', '8']);

@@ -135,6 +135,9 @@ describe('a peer that does not belong here', () => {
     expect(a.network.refused()[0]?.code).toBe('wrong_cluster');
     expect(b.network.refused()[0]?.code).toBe('wrong_cluster');
     expect(b.network.refused()[0]?.message).toContain('--secret-file');
+    // Said once and rightly: somebody does answer there.
+    await new Promise((resolve) => setTimeout(resolve, 500));
+    expect(b.logLines.filter((line) => line.includes('does not answer'))).toEqual([]);
   });
 
   it('of another protocol version is shown with both versions, on both sides', async () => {

@@ -1,0 +1,97 @@
+/**
+ * What became of the first steps of the latest requests: how long each stage computed, and what the ring took besides.
+ *
+ * Pure; the head tells it what it sends and what comes around. Bounded: some requests, some steps of each, numbers only. It
+ * must not see a token.
+ */
+import type { Millis, SequenceOperation, SequenceSlice } from './types.js';
+
+export const MAX_TRACED_REQUESTS = 16;
+/** From a request's beginning on. */
+export const MAX_TRACED_STEPS = 32;
+
+export interface TracedStep {
+  /** Since the request's first step was sent. */
+  readonly sentAfterMicros: number;
+  /** Tokens of the request in this step. */
+  readonly tokens: number;
+  /** Tokens of other requests in it. */
+  readonly otherTokens: number;
+  /** Steps that were in the ring when it was sent: it may have waited for them. */
+  readonly ahead: number;
+  /** Compute of each stage, in rank order. */
+  readonly stageMicros: readonly number[];
+  /** What the way around took besides: links, pipes, and waiting for the steps ahead. */
+  readonly restMicros: number;
+}
+
+export interface RequestTrace {
+  readonly requestId: string;
+  /** By this agent's clock. */
+  readonly beganMs: Millis;
+  readonly steps: readonly TracedStep[];
+}
+
+interface SentStep {
+  readonly atMs: Millis;
+  readonly ahead: number;
+  readonly shares: readonly { readonly requestId: string; readonly tokens: number }[];
+  readonly tokens: number;
+}
+
+export class StepTraces {
+  /** Of running sequences. */
+  private readonly requests = new Map<number, string>();
+  private readonly sentSteps = new Map<number, SentStep>();
+  /** The latest last. */
+  private readonly traces = new Map<string, { readonly beganMs: Millis; readonly steps: TracedStep[] }>();
+
+  sent(step: { readonly step: number; readonly operations: readonly SequenceOperation[]; readonly slices: readonly SequenceSlice[] }, nowMs: Millis): void {
+    for (const operation of step.operations) this.apply(operation, nowMs);
+    const shares = step.slices.flatMap(({ slot, tokens }) => {
+      const requestId = this.requests.get(slot);
+      return requestId === undefined ? [] : [{ requestId, tokens }];
+    });
+    this.sentSteps.set(step.step, { atMs: nowMs, ahead: this.sentSteps.size, shares, tokens: shares.reduce((sum, share) => sum + share.tokens, 0) });
+  }
+
+  returned(step: number, stageMicros: readonly number[], nowMs: Millis): void {
+    const sent = this.sentSteps.get(step);
+    this.sentSteps.delete(step);
+    if (sent === undefined) return;
+    const computeMicros = stageMicros.reduce((sum, micros) => sum + micros, 0);
+    const restMicros = Math.max(0, Math.round((nowMs - sent.atMs) * 1000) - computeMicros);
+    for (const { requestId, tokens } of sent.shares) {
+      const trace = this.traces.get(requestId);
+      if (trace === undefined || trace.steps.length >= MAX_TRACED_STEPS) continue;
+      trace.steps.push({ sentAfterMicros: Math.round((sent.atMs - trace.beganMs) * 1000), tokens, otherTokens: sent.tokens - tokens, ahead: sent.ahead, stageMicros, restMicros });
+    }
+  }
+
+  /** The latest first; of steps that came around. */
+  latest(): readonly RequestTrace[] {
+    return [...this.traces].reverse().map(([requestId, { beganMs, steps }]) => ({ requestId, beganMs, steps: [...steps] }));
+  }
+
+  private apply(operation: SequenceOperation, nowMs: Millis): void {
+    switch (operation.kind) {
+      case 'open': {
+        this.requests.set(operation.slot, operation.sequenceId);
+        this.traces.delete(operation.sequenceId);
+        this.traces.set(operation.sequenceId, { beganMs: nowMs, steps: [] });
+        const [oldest] = this.traces.keys();
+        if (this.traces.size > MAX_TRACED_REQUESTS && oldest !== undefined) this.traces.delete(oldest);
+        break;
+      }
+      case 'close':
+        this.requests.delete(operation.slot);
+        break;
+      case 'move': {
+        const requestId = this.requests.get(operation.slot);
+        this.requests.delete(operation.slot);
+        if (requestId !== undefined) this.requests.set(operation.to, requestId);
+        break;
+      }
+    }
+  }
+}
