@@ -10,12 +10,15 @@ import type { LicenceOptions } from './licence.js';
 import { withLicence } from './licence.js';
 import { loadModel } from './load-model.js';
 import { modelReference } from './model-reference.js';
+import { traceText } from './command-trace.js';
 import { withAgent } from './own-agent.js';
 import { recommendedFor } from './recommended.js';
 
 export interface RunOptions extends AnswerSettings, LicenceOptions {
   readonly stateDir: string;
   readonly json?: boolean;
+  /** Where the answer's time went, on standard error. */
+  readonly trace?: boolean;
   readonly defaults: StartSettings;
 }
 
@@ -33,6 +36,7 @@ export async function runCommand(model: string | undefined, prompt: string | und
     }
     const answer = await streamAnswer(client, { model: served, messages: [{ role: 'user', content: question }], settings }, options.json === true ? () => undefined : shower(), interrupted);
     process.stdout.write(options.json === true ? `${JSON.stringify(answer)}\n` : '\n');
+    if (options.trace === true) process.stderr.write(`${await traceText(client, served)}\n`);
   });
 }
 

@@ -76,7 +76,8 @@ export function program(): Command {
     .option('--seed <n>', 'same seed, same answer', seed)
     .addOption(acceptLicence)
     .option('--json', 'print {text, tokens, usage, timings} instead')
-    .action(async (model: string | undefined, prompt: string | undefined, flags: AgentFlags & AnswerSettings & { json?: boolean; acceptLicence?: boolean }) =>
+    .option('--trace', 'say on standard error where its time went, as agent trace does')
+    .action(async (model: string | undefined, prompt: string | undefined, flags: AgentFlags & AnswerSettings & { json?: boolean; trace?: boolean; acceptLicence?: boolean }) =>
       (await import('./command-run.js')).runCommand(model, prompt, { ...flags, defaults: { ...settingsOf(flags), apiPort: 0, temporary: true } }));
 
   agentOptions(root.command('chat'))

@@ -83,8 +83,9 @@ describe('agent chat', () => {
 
 describe('agent trace', () => {
   it('says where the time of the last request went, step by step, and which requests are remembered', async () => {
-    const answered = await runAgentCommand(['run', 'kjv-q8_0', QUESTION, ...mine, '--max-tokens', '4', '--temperature', '0']);
+    const answered = await runAgentCommand(['run', 'kjv-q8_0', QUESTION, ...mine, '--max-tokens', '4', '--temperature', '0', '--trace']);
     expect(answered.code, answered.stderr).toBe(0);
+    expect(answered.stderr).toMatch(/^kjv-q8_0, request .* in ms$/m);
     const text = await runAgentCommand(['trace', ...mine]);
     expect(text.stdout, text.stderr).toMatch(/^Step +At +Tokens +Others +0 \S+ +Wire +Queue +Total$/m);
     const trace = JSON.parse((await runAgentCommand(['trace', ...mine, '--json'])).stdout) as { requestId: string; steps: { tokens: number; stageMicros: number[] }[] };
