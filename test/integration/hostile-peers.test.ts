@@ -2,7 +2,8 @@
  * A node of the cluster that does not behave: it has the secret, speaks the protocol, and then sends what no agent sends.
  * Real agents serve a client meanwhile: every answer must be whole and the same, the offender is counted and shut out.
  */
-import { writeFileSync } from 'node:fs';
+import { createHash } from 'node:crypto';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { noise } from '@chainsafe/libp2p-noise';
 import type { Connection, Stream } from '@libp2p/interface';
@@ -14,10 +15,12 @@ import type { Libp2p } from 'libp2p';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import type { ControlMessage } from '../../src/core/messages.js';
 import type { Capabilities, NodeRecord, SamplingSettings } from '../../src/core/types.js';
+import { readGgufHeader } from '../../src/model/gguf-reader.js';
 import { CONTROL_PROTOCOL } from '../../src/net/control-channel.js';
 import { HELLO_PROTOCOL } from '../../src/net/hello.js';
 import { ACTIVATION_PROTOCOL } from '../../src/net/ring-link.js';
 import { clusterHash, generateSecret, noisePrologue, parseSecret } from '../../src/net/secret.js';
+import type { WeightsProvider } from '../../src/ports.js';
 import { encodeControl } from '../../src/wire/control-codec.js';
 import { encodeEdge } from '../../src/wire/edge-codec.js';
 import { encodeFrame } from '../../src/wire/framing.js';
@@ -27,6 +30,7 @@ import { AgentProcess, temporaryDirectory } from '../support/agent-process.js';
 import { waitUntil } from '../support/processes.js';
 import { randomBytes } from '../fuzz/mutate.js';
 import { startNode, stopAll } from '../net/support.js';
+import type { TestNode } from '../net/support.js';
 import { writeRenamedBuiltInModel } from '../support/model-copy.js';
 
 const MODEL = 'kjv-q8_0';
@@ -119,8 +123,8 @@ describe('a ring with a peer that does not behave', () => {
     return agent;
   }
 
-  async function answer(): Promise<readonly number[]> {
-    const whole = await first().call({ path: '/v1/completions', timeoutMs: 60_000, json: { model: MODEL, prompt: [5, 17, 256], max_tokens: TOKENS, temperature: 1, seed: 3, ignore_eos: true, return_tokens: true } });
+  async function answer(model = MODEL): Promise<readonly number[]> {
+    const whole = await first().call({ path: '/v1/completions', timeoutMs: 60_000, json: { model, prompt: [5, 17, 256], max_tokens: TOKENS, temperature: 1, seed: 3, ignore_eos: true, return_tokens: true } });
     const body = await whole.json() as { choices?: { tokens?: number[] }[] };
     return body.choices?.[0]?.tokens ?? [];
   }
@@ -132,8 +136,8 @@ describe('a ring with a peer that does not behave', () => {
     expect((await first().status()).instances[0]).toMatchObject({ state: 'active', planId });
   }
 
-  async function offences(): Promise<number> {
-    const text = await (await first().call({ path: '/metrics' })).text();
+  async function offences(agent = first()): Promise<number> {
+    const text = await (await agent.call({ path: '/metrics' })).text();
     return Number(/^ring_events\{what="offence"\} (\d+)$/m.exec(text)?.[1] ?? Number.NaN);
   }
 
@@ -260,8 +264,66 @@ describe('a ring with a peer that does not behave', () => {
     }
   }, 180_000);
 
-  async function peerAddress(): Promise<string> {
-    const address = (await first().status()).nodes.find(({ self }) => self)?.addresses[0] ?? '';
+  it('serves right weights when somebody sends wrong ones, who answers for it', async () => {
+    const path = join(temporaryDirectory('hostile-weights'), 'psalms.gguf');
+    writeRenamedBuiltInModel(path, 0x51);
+    const header = await readGgufHeader(path);
+    const file = readFileSync(path);
+    let asked = 0;
+    const weights: WeightsProvider = {
+      header: async () => ({ name: 'psalms', sizeBytes: file.length, files: header.files.map((part) => part.header) }),
+      tensor: async (_digest, name) => {
+        const tensor = header.byName.get(name);
+        if (tensor === undefined) return null;
+        asked += 1;
+        const right = file.subarray(tensor.offset, tensor.offset + tensor.sizeBytes);
+        return {
+          sizeBytes: right.length, digest: createHash('sha256').update(right).digest('hex'),
+          read: async function* read(offset) {
+            yield Buffer.from(right.subarray(offset)).fill(0, 0, 8);
+          },
+        };
+      },
+    };
+    // Whoever comes first in the table is asked first.
+    const { nodeId: holder } = await first().status();
+    let liar = await startLiar(weights);
+    for (let tries = 0; liar.id > holder && tries < 20; tries += 1) {
+      await liar.stop();
+      liar = await startLiar(weights);
+    }
+    expect(liar.id < holder).toBe(true);
+    const before = await offences(agents[1]);
+    const model = { digest: header.identity.digest, sizeBytes: file.length, name: 'psalms', architecture: 'llama', layers: 5 };
+    const claim = setInterval(() => {
+      for (const peer of liar.network.peers()) {
+        const own = record(liar.id);
+        // Here for a moment only, as a command's own agent is: no stage is put on it.
+        liar.network.send(peer, { kind: 'record', record: { ...own, incarnation: liar.identity.incarnation, nonce: liar.identity.nonce, capabilities: { ...own.capabilities, models: [model], temporary: true } } });
+      }
+    }, 100);
+    try {
+      for (const agent of agents) await agent.statusWhen(({ nodes }) => nodes.some(({ nodeId, capabilities }) => nodeId === liar.id && capabilities?.models.length === 1), { timeoutMs: SEEN_MS, what: 'the liar claims the model' });
+      const loaded = await first().call({ path: '/v1/cluster/load', timeoutMs: 90_000, json: { model: path, nodes: NODES, contextTokens: 256, slots: 1 } });
+      expect(loaded.status, await loaded.text()).toBe(200);
+      expect(await answer('psalms'), first().output()).toEqual(expected);
+      expect(asked).toBeGreaterThan(0);
+      expect(await offences(agents[1])).toBeGreaterThan(before);
+    } finally {
+      clearInterval(claim);
+      await stopAll();
+    }
+  }, 180_000);
+
+  /** Known to every agent: weights are asked for by whoever needs them. */
+  async function startLiar(weights: WeightsProvider): Promise<TestNode> {
+    const liar = await startNode({ clusterName: CLUSTER, secret: await parseSecret(words, CLUSTER), peers: await Promise.all(agents.map((agent) => peerAddress(agent))), weights });
+    await waitUntil(() => liar.network.peers().length === NODES, { timeoutMs: SEEN_MS, what: 'the liar is a peer of both' });
+    return liar;
+  }
+
+  async function peerAddress(agent = first()): Promise<string> {
+    const address = (await agent.status()).nodes.find(({ self }) => self)?.addresses[0] ?? '';
     const match = /^\/ip4\/([^/]+)\/tcp\/(\d+)/.exec(address);
     return `${match?.[1] ?? ''}:${match?.[2] ?? ''}`;
   }

@@ -12,12 +12,12 @@ const NAME_KEY = 'general.name';
 /** After the key: u32 type, u64 length, then the text. */
 const TEXT_OFFSET = NAME_KEY.length + 4 + 8;
 
-/** Writes the built-in model to `target` with another first letter in its title: a different header, so a different digest. */
-export function writeRenamedBuiltInModel(target: string): void {
+/** Writes the built-in model to `target` with another first letter (ASCII) in its title: a different header, so a different digest. */
+export function writeRenamedBuiltInModel(target: string, firstLetter = 0x58): void {
   const bytes = readFileSync(BUILT_IN_MODEL);
   const key = bytes.indexOf(NAME_KEY);
   if (key < 0) throw new Error(`${BUILT_IN_MODEL} has no ${NAME_KEY}`);
   const letter = key + TEXT_OFFSET;
-  bytes[letter] = bytes[letter] === 0x58 ? 0x59 : 0x58;
+  bytes[letter] = bytes[letter] === firstLetter ? firstLetter + 1 : firstLetter;
   writeFileSync(target, bytes);
 }
