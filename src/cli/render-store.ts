@@ -32,7 +32,7 @@ export function renderCards(cards: readonly ModelCard[]): string {
   const widths = [0, 1, 2, 3].map((column) => Math.max(...rows.map((row) => row[column]?.length ?? 0)));
   const lines = rows.map((row) => row.map((text, column) => text.padEnd(widths[column] ?? 0)).join('  ').trimEnd());
   const restricted = cards.some((card) => card.restricted) ? '\n* on terms that restrict use, to be accepted before it is fetched.' : '';
-  return `${lines.join('\n')}\n${restricted}\n"agent models info ${cards[0]?.name ?? ''}" says more; a name can be used as it is.`;
+  return `${lines.join('\n')}\n${restricted}\nA name can be used as it is; "agent models info NAME" says more.`;
 }
 
 /** Everything that the catalogue says of a model. */
