@@ -387,6 +387,8 @@ export interface ModelLibrary extends WeightsProvider {
   upkeep?(inUse: () => readonly HeldShard[]): ModelUpkeep;
   models(): readonly HeldModel[];
   shards(): readonly HeldShard[];
+  /** What new stage files may take, with what unused ones would give back. Absent = nobody has looked. */
+  roomBytes?(): Promise<number>;
   /** By name, digest prefix, path or internet reference (whose header is then read). Null when this node does not hold it. */
   resolve(reference: string, signal?: AbortSignal): Promise<HeldModel | null>;
   /** From the local file, the cached header, or `remote`. */

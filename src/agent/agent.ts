@@ -33,6 +33,7 @@ const TICK_MS = 100;
 const CAPABILITIES_INTERVAL_MS = 5_000;
 /** A change of free memory below this part of the whole is not worth telling everyone. */
 const MEMORY_CHANGE_PART = 0.05;
+const DISK_CHANGE_PART = 0.1;
 /** How long `stop` waits for running answers. */
 const DRAIN_DEADLINE_MS = 30_000;
 /** Nodes that one introduction names, and addresses of each. */
@@ -291,10 +292,12 @@ export class Agent implements AgentService {
   /** Tells the core what this machine has, if it changed enough to matter. */
   private async publish(): Promise<void> {
     const machine = await this.ports.machine.capabilities(this.runners.residentBytes());
+    const storeRoomBytes = await this.ports.library.roomBytes?.();
     const links = steadyLinks(this.published?.links ?? [], this.network.links());
     const next: Capabilities = {
       ...machine, models: this.ports.library.models(), shards: this.ports.library.shards(), apiAddress: this.apiAddress, ...(links.length === 0 ? {} : { links }),
       ...(this.settings.temporary ? { temporary: true } : {}),
+      ...(storeRoomBytes === undefined ? {} : { storeRoomBytes }),
     };
     if (this.published !== null && !differs(this.published, next)) return;
     this.published = next;
@@ -408,6 +411,9 @@ function differs(before: Capabilities, after: Capabilities): boolean {
   const threshold = before.ramTotalBytes * MEMORY_CHANGE_PART;
   if (Math.abs(before.ramAvailableBytes - after.ramAvailableBytes) > threshold) return true;
   if (Math.abs(before.diskFreeBytes - after.diskFreeBytes) > threshold) return true;
-  const steady = (capabilities: Capabilities): string => JSON.stringify({ ...capabilities, ramAvailableBytes: 0, diskFreeBytes: 0 });
+  const roomChange = Math.abs((before.storeRoomBytes ?? 0) - (after.storeRoomBytes ?? 0));
+  // What a small disk has room for matters sooner.
+  if (roomChange > Math.min(threshold, (before.storeRoomBytes ?? 0) * DISK_CHANGE_PART)) return true;
+  const steady = (capabilities: Capabilities): string => JSON.stringify({ ...capabilities, ramAvailableBytes: 0, diskFreeBytes: 0, storeRoomBytes: 0 });
   return steady(before) !== steady(after);
 }

@@ -19,6 +19,8 @@ const DIAL_RETRY_MS = 150;
 const DIAL_DEADLINE_MS = 20_000;
 /** How often a whole fetch is reported. */
 const PROGRESS_STEPS = 50;
+/** Between two words in the log about one fetch. */
+const PROGRESS_LOG_MS = 10_000;
 /** Tokens in one engine call (n_batch and n_ubatch). */
 export const BATCH_TOKENS = 512;
 
@@ -51,6 +53,7 @@ export class LocalStage {
   private error: { code: string; message: string } | null = null;
   private residentBytes = 0;
   private fetchedBytes = 0;
+  private progressSaidMs: number | null = null;
   private runner: Runner | null = null;
   private outbound: FrameLink | null = null;
   private inbound: FrameLink | null = null;
@@ -153,6 +156,7 @@ export class LocalStage {
   }
 
   private async prepareFiles(): Promise<StageFiles> {
+    const startedMs = this.ports.clock.now();
     const files = await this.ports.library.stageFiles({
       model: this.plan.model,
       range: this.stage.range,
@@ -165,6 +169,7 @@ export class LocalStage {
       },
     }, this.countedWeights());
     this.progress = 1;
+    if (this.fetchedBytes > 0) this.ports.log.info('a stage was fetched', { ...this.named(), fetchedBytes: this.fetchedBytes, seconds: Math.round((this.ports.clock.now() - startedMs) / 1000) });
     return files;
   }
 
@@ -207,6 +212,16 @@ export class LocalStage {
     const shown = Math.floor(this.progress * PROGRESS_STEPS);
     this.progress = fraction;
     if (Math.floor(fraction * PROGRESS_STEPS) !== shown) this.events.statusChanged();
+    const nowMs = this.ports.clock.now();
+    this.progressSaidMs ??= nowMs;
+    if (this.fetchedBytes === 0 || nowMs - this.progressSaidMs < PROGRESS_LOG_MS) return;
+    this.progressSaidMs = nowMs;
+    this.ports.log.info('a stage is being fetched', { ...this.named(), percent: Math.floor(fraction * 100), fetchedBytes: this.fetchedBytes });
+  }
+
+  private named(): object {
+    const { range } = this.stage;
+    return { plan: this.plan.planId, model: this.plan.model.name, layers: `${range.start}-${range.end - 1}` };
   }
 
   private async load(files: StageFiles): Promise<void> {
@@ -283,10 +298,10 @@ export class LocalStage {
     if (!this.stopped && this.outbound === link) this.fail(new RingError('peer_lost', `the link to the next stage's node ${to} broke`));
   }
 
-  /** Link -> header -> this plan only -> head or runner. Each part asks for the next frame when it is done with one. */
+  /** Link -> head or runner. The next frame is asked for when this one is done with. */
   private async pumpInbound(link: FrameLink): Promise<void> {
     try {
-      await pipe(link.frames, decodeHeaders, (steps) => this.ofThisPlan(steps), (steps) => this.takeSteps(steps));
+      await pipe(link.frames, (frames) => this.takeFrames(frames));
       if (!this.stopped && this.inbound === link) this.fail(new RingError('peer_lost', 'the link from the previous stage ended'));
     } catch (error) {
       if (!this.stopped && this.inbound === link) this.failInbound(error);
@@ -301,20 +316,11 @@ export class LocalStage {
     if (previous !== undefined && (code === 'bad_frame' || code === 'frame_too_large')) this.ports.network.accuse?.(previous.nodeId, errorMessageOf(error));
   }
 
-  private async *ofThisPlan(steps: AsyncIterable<InboundStep>): AsyncGenerator<InboundStep> {
-    for await (const step of steps) {
+  private async takeFrames(frames: AsyncIterable<Uint8Array>): Promise<void> {
+    for await (const body of frames) {
       if (this.stopped) return;
-      if (step.header.planId !== this.plan.planId) {
-        throw new RingError('wrong_plan', `a frame of plan ${step.header.planId} arrived on a link of plan ${this.plan.planId}`);
-      }
-      if (step.header.step !== this.lastStep + 1) throw new RingError('bad_frame', `step ${step.header.step} came after step ${this.lastStep}: a frame was left out, repeated or misplaced`);
-      this.lastStep = step.header.step;
-      yield step;
-    }
-  }
-
-  private async takeSteps(steps: AsyncIterable<InboundStep>): Promise<void> {
-    for await (const { header, body } of steps) {
+      const header = decodeActivationHeader(body);
+      this.checkOrder(header);
       this.tookSteps = true;
       if (this.isHead) {
         this.events.stepReturned(header);
@@ -324,6 +330,13 @@ export class LocalStage {
       // The link is read no further until the pipe has room: back-pressure reaches the head.
       if (!this.runner.step(body)) await this.runner.drained();
     }
+  }
+
+  /** Every step of this plan once, and nothing else. */
+  private checkOrder({ planId, step }: ActivationHeader): void {
+    if (planId !== this.plan.planId) throw new RingError('wrong_plan', `a frame of plan ${planId} arrived on a link of plan ${this.plan.planId}`);
+    if (step !== this.lastStep + 1) throw new RingError('bad_frame', `step ${step} came after step ${this.lastStep}: a frame was left out, repeated or misplaced`);
+    this.lastStep = step;
   }
 
   private fromRunner(body: Uint8Array): void {
@@ -371,14 +384,4 @@ export class LocalStage {
     this.outbound?.close();
     this.setState('failed');
   }
-}
-
-/** A frame of the previous stage, its header read. */
-interface InboundStep {
-  readonly header: ActivationHeader;
-  readonly body: Uint8Array;
-}
-
-async function* decodeHeaders(frames: AsyncIterable<Uint8Array>): AsyncGenerator<InboundStep> {
-  for await (const body of frames) yield { header: decodeActivationHeader(body), body };
 }

@@ -8,7 +8,7 @@
  */
 import { activePart, stageSeconds } from './decode-speed.js';
 import type { NodeSpeed, StageTimeQuestion } from './decode-speed.js';
-import { cutsWithin, isEmpty, verdictOn } from './layer-problem.js';
+import { cutsWithin, isEmpty, noDiskText, verdictOn } from './layer-problem.js';
 import type { Candidate, LayerProblem, LayerResult, Placed } from './layer-problem.js';
 import { bytesText, countText } from './quantities.js';
 import type { PlanNote } from './types.js';
@@ -46,7 +46,7 @@ export function layFastest(problem: LayerProblem): LayerResult | null {
   const several = problem.shape.unsplittableReason === null && racers.length > 1 ? fastestOfSeveral(race, racers, false) : null;
   const best = alone === null || (several !== null && several.seconds * MIN_GAIN < alone.seconds) ? several : alone;
   if (best === null) return null;
-  return { kind: 'laid', placed: best.placed, notes: [comparison(race, racers, { alone, several, best }), ...leftOut(racers, best)] };
+  return { kind: 'laid', placed: best.placed, notes: [comparison(race, racers, { alone, several, best }), ...leftOut(race, racers, best)] };
 }
 
 /** The problem with what every question needs. */
@@ -169,15 +169,15 @@ function namesOf({ placed }: Ring): string {
   return placed.length > MAX_NAMES ? `${names} and ${placed.length - MAX_NAMES} more` : names;
 }
 
-function leftOut(racers: readonly Racer[], best: Ring): readonly PlanNote[] {
+function leftOut({ problem: { shape } }: Race, racers: readonly Racer[], best: Ring): readonly PlanNote[] {
   const used = new Set(best.placed.map(({ candidate }) => candidate.budget.nodeId));
   return racers
     .filter(({ candidate }) => !used.has(candidate.budget.nodeId))
     .sort((a, b) => (a.candidate.budget.nodeId < b.candidate.budget.nodeId ? -1 : 1))
-    .map(({ candidate: { budget }, speed }): PlanNote => ({
+    .map(({ candidate, candidate: { budget }, speed }): PlanNote => ({
       nodeId: budget.nodeId,
       text: budget.budgetBytes === 0
         ? 'left out: it has no memory to spare after the reserve'
-        : `left out: the ring is faster without it (it reads ${bytesText(speed.deviceBytesPerSecond)}/s${speed.measured ? '' : ', not measured yet'}, ${bytesText(budget.budgetBytes)} budget)`,
+        : noDiskText(candidate, shape) ?? `left out: the ring is faster without it (it reads ${bytesText(speed.deviceBytesPerSecond)}/s${speed.measured ? '' : ', not measured yet'}, ${bytesText(budget.budgetBytes)} budget)`,
     }));
 }

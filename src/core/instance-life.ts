@@ -46,7 +46,8 @@ export function lifeOf({ request }: Instance): InstanceLife {
   return request.life ?? NAMED_LIFE;
 }
 
-function durationText(ms: number): string {
+/** `5 min`, `2 h`, `90 s`. */
+export function durationText(ms: number): string {
   if (ms % 3_600_000 === 0 && ms > 0) return `${ms / 3_600_000} h`;
   return ms % 60_000 === 0 && ms > 0 ? `${ms / 60_000} min` : `${Math.round(ms / 1000)} s`;
 }

@@ -5,9 +5,7 @@
  * It must not know how budgets came about, nor contexts and slots: core/placement.ts tries those.
  */
 import { apportion } from './apportion.js';
-import {
-  bytesOn, capacityOn, cutsWithin, doesNotFit, isEmpty, rangeText, refuse, tableOn, verdictOn,
-} from './layer-problem.js';
+import { bytesOn, capacityOn, cutsWithin, disksText, doesNotFit, isEmpty, rangeText, refuse, tableOn, verdictOn } from './layer-problem.js';
 import type { Candidate, LayerProblem, LayerResult, Placed } from './layer-problem.js';
 import { pinProblem } from './manual-layers.js';
 import { bytesText, countText } from './quantities.js';
@@ -38,7 +36,7 @@ function layWhole(problem: LayerProblem, reason: string): LayerResult {
     return refuse(
       'no_placement',
       `model ${shape.name} must run on one node (${reason}) and fits on none: it needs ${bytesText(bytesOn(problem, largest, whole))}, `
-      + `the largest budget is ${bytesText(largest.budget.budgetBytes)} on node ${largest.label}. Lower precision, raise max_ram, or reduce reserve.`,
+      + `the largest budget is ${bytesText(largest.budget.budgetBytes)} on node ${largest.label}. Lower precision, raise max_ram, or reduce reserve.${disksText(problem)}`,
       true,
     );
   }

@@ -11,6 +11,8 @@ import { layerCapacity } from './apportion.js';
 import { hostCacheBytes, mainBytes, stageBytes, stagePositionOf } from './memory-model.js';
 import type { MemoryTable, StageBytes } from './memory-model.js';
 import { bytesText } from './quantities.js';
+import { diskCapacity, isUneven, stageDiskBytes } from './stage-disk.js';
+import type { NodeDisk } from './stage-disk.js';
 import type { StageVerdict } from './tiling.js';
 import type { LayerRange, ModelShape, NodeSettings, PlacementPolicy, PlanNote } from './types.js';
 
@@ -27,6 +29,8 @@ export interface Candidate {
   readonly table?: MemoryTable;
   /** Policy `auto` only, and only when somebody was measured. */
   readonly speed?: NodeSpeed;
+  /** Absent = its disk is no question. */
+  readonly disk?: NodeDisk;
 }
 
 export interface LayerProblem {
@@ -80,6 +84,8 @@ export function bytesOn(problem: LayerProblem, candidate: Candidate, range: Laye
 /** On layers `[start, end)`. The whole model is never a refused size. */
 export function verdictOn(problem: LayerProblem, candidate: Candidate, start: number, end: number): StageVerdict {
   if (exceeds(tableOn(problem, candidate), candidate.budget, start, end)) return 'exceeds';
+  const { disk } = candidate;
+  if (disk !== undefined && stageDiskBytes(disk, start, end) > disk.roomBytes) return isUneven(disk) ? 'refused' : 'exceeds';
   const isWhole = start === 0 && end === problem.shape.layers;
   return !isWhole && problem.refusedSizes.has(end - start) ? 'refused' : 'fits';
 }
@@ -98,13 +104,19 @@ function exceeds(table: MemoryTable, budget: NodeBudget, start: number, end: num
 export function excessText(problem: LayerProblem, candidate: Candidate, range: LayerRange): string | null {
   const { budget } = candidate;
   const table = tableOn(problem, candidate);
-  if (!exceeds(table, budget, range.start, range.end)) return null;
+  if (!exceeds(table, budget, range.start, range.end)) return diskText(candidate, range);
   const beside = hostCacheBytes(table, range.start, range.end);
   if (budget.hostBytes !== null && beside > budget.hostBytes) {
     return `need ${bytesText(beside)} of host memory for the KV cache, above the node's budget of ${bytesText(budget.hostBytes)} there`;
   }
   const bytes = budget.spillAboveBytes === null ? mainBytes(table, range.start, range.end) : bytesOn(problem, candidate, range);
   return `need ${bytesText(bytes)}, above the node's budget of ${bytesText(budget.budgetBytes)}`;
+}
+
+function diskText({ disk }: Candidate, { start, end }: LayerRange): string | null {
+  const bytes = disk === undefined ? 0 : stageDiskBytes(disk, start, end);
+  if (disk === undefined || bytes <= disk.roomBytes) return null;
+  return `need ${bytesText(bytes)} on the node's disk, which has room for ${bytesText(disk.roomBytes)}: free some, or raise --max-disk there`;
 }
 
 /** Why a stage may not have this many layers; the whole model always may. */
@@ -132,8 +144,9 @@ export function capacityOn(problem: LayerProblem, candidate: Candidate, range: L
   const beside = table.hostCacheBefore?.[layers] ?? 0;
   const extraBytes = table.extraWeights[position] + table.buffers[position];
   const capacity = layerCapacity({ budgetBytes, extraBytes, totalLayerBytes: spillAboveBytes === null ? main : main + beside, layers });
-  if (beside === 0 || hostBytes === null) return capacity;
-  return Math.min(capacity, layerCapacity({ budgetBytes: hostBytes, extraBytes: 0, totalLayerBytes: beside, layers }));
+  const fitting = Math.min(capacity, candidate.disk === undefined ? layers : diskCapacity(candidate.disk, range));
+  if (beside === 0 || hostBytes === null) return fitting;
+  return Math.min(fitting, layerCapacity({ budgetBytes: hostBytes, extraBytes: 0, totalLayerBytes: beside, layers }));
 }
 
 /** seeds.md B10's words, then the numbers: those of the nodes, whose precision and cache may differ. */
@@ -149,9 +162,22 @@ export function doesNotFit(problem: LayerProblem, capacityLayers: number): Layer
     `model (${problem.shape.layers} layers, ${sizes('total')}) does not fit the cluster (capacity ${capacityLayers} layers). `
     + 'Lower precision, add a node, raise max_ram, or reduce reserve. '
     + `Model ${problem.shape.name} needs ${sizes('weights')} for weights, ${sizes('cache')} for the KV cache and `
-    + `${sizes('buffers')} for buffers; budgets: ${shown}${more}.`,
+    + `${sizes('buffers')} for buffers; budgets: ${shown}${more}.${disksText(problem)}`,
     true,
   );
+}
+
+/** Why not even the smallest part of the model can be put on this node's disk; null = it can. */
+export function noDiskText({ disk }: Candidate, { layers, cutPeriod }: ModelShape): string | null {
+  if (disk === undefined || diskCapacity(disk, { start: 1, end: layers - 1 }) >= Math.min(layers, Math.max(1, cutPeriod))) return null;
+  return `left out: its disk has room for ${bytesText(disk.roomBytes)}, less than the smallest stage of this model: free some, or raise --max-disk`;
+}
+
+/** Nodes whose disks have room for a part of the model only. */
+export function disksText({ candidates, shape }: LayerProblem): string {
+  const short = candidates.filter(({ disk }) => disk !== undefined && !isUneven(disk) && diskCapacity(disk, { start: 0, end: shape.layers }) < shape.layers)
+    .slice(0, SHOWN_BUDGETS).map(({ label, disk }) => `${label} ${bytesText(disk?.roomBytes ?? 0)}`);
+  return short.length === 0 ? '' : ` Room on disks for its layers: ${short.join(', ')} (free some, or raise --max-disk).`;
 }
 
 /** `1.0 GB`, or `1.0 GB to 2.0 GB`. Never empty. */

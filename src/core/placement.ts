@@ -11,7 +11,7 @@ import { assert } from './errors.js';
 import type { ErrorCode } from './errors.js';
 import { preferHeld } from './held-tiling.js';
 import { layFastest } from './fastest-ring.js';
-import { capacityOn, excessText, isEmpty, tableOn } from './layer-problem.js';
+import { capacityOn, excessText, isEmpty, noDiskText, tableOn } from './layer-problem.js';
 import type { Candidate, LayerProblem, LayerResult, Placed } from './layer-problem.js';
 import { layByWeight } from './layer-policies.js';
 import { nodeTable } from './node-tables.js';
@@ -22,6 +22,7 @@ import type { PlacementInput, PlacementNode, PlacementResult } from './placement
 import { parsePrecision, weightStorage } from './precision.js';
 import { bytesText, countText } from './quantities.js';
 import { spillOf } from './spill.js';
+import { nodeDisk } from './stage-disk.js';
 import type { HeldShard, ModelShape, NodeId, NodeSettings, Plan, PlanNote, StagePlan } from './types.js';
 
 /** Context when nobody asks, in tokens per slot; never more than the model was trained for. */
@@ -61,6 +62,7 @@ export function placeModel(input: PlacementInput, memory: MemoryModel = libllama
       pin: settings?.layers ?? null,
       ...(settings === undefined ? {} : { settings }),
       ...(speed === undefined ? {} : { speed }),
+      ...(nodes[index] === undefined ? {} : { disk: nodeDisk(nodes[index], shape) }),
     };
   });
   const notes = [...excluded, ...budgets.notes, ...(input.request.policy === 'throughput' ? speeds.notes : [])];
@@ -258,6 +260,8 @@ function leftOutNotes(problem: LayerProblem, placed: readonly Placed[]): readonl
     const { nodeId, budgetBytes } = candidate.budget;
     const unit = { start: 0, end: Math.min(shape.layers, Math.max(1, shape.cutPeriod)) };
     if (budgetBytes === 0) return { nodeId, text: 'left out: it has no memory to spare after the reserve' };
+    const noDisk = noDiskText(candidate, shape);
+    if (noDisk !== null) return { nodeId, text: noDisk };
     // A middle stage is the least that a node may be asked for.
     const least = capacityOn(problem, candidate, { start: 1, end: shape.layers - 1 });
     if (least < unit.end) {

@@ -84,6 +84,15 @@ export async function makeRoom(directory: string, request: RoomRequest): Promise
   }
 }
 
+/** What may be written when everything unused has made room. */
+export async function roomFor(directory: string, { quotaBytes, inUse }: Omit<RoomRequest, 'neededBytes'>): Promise<number> {
+  const shards = await keptShards(directory);
+  const bytesOf = (some: readonly KeptShard[]): number => some.reduce((sum, shard) => sum + shard.bytes, 0);
+  const idle = shards.filter((shard) => !isInUse(shard, inUse));
+  const room = await freeBytes(directory) + bytesOf(idle);
+  return quotaBytes === null ? room : Math.max(0, Math.min(room, quotaBytes - bytesOf(shards) + bytesOf(idle)));
+}
+
 /** The stage file goes first: without it nobody takes the rest for whole. */
 export async function removeShard(shard: KeptShard): Promise<void> {
   for (const path of [...shard.files, ...shard.files.map(useOf)].sort((a, b) => Number(b.endsWith('.gguf')) - Number(a.endsWith('.gguf')))) {

@@ -6,17 +6,21 @@
 import { rm, stat } from 'node:fs/promises';
 import { dirname, join, sep } from 'node:path';
 import { RingError } from '../core/errors.js';
-import type { HeldModel, HeldShard } from '../core/types.js';
-import type { KeptModel, ModelTransfer, ModelUpkeep } from '../ports.js';
+import type { HeldModel, HeldShard, ModelSource } from '../core/types.js';
+import type { KeptModel, Log, ModelTransfer, ModelUpkeep } from '../ports.js';
 import { fileError } from './file-errors.js';
 import { modelFiles } from './gguf-reader.js';
 import type { KeptShard } from './holdings.js';
-import { isInUse, keptShards, makeRoom, removeShard } from './holdings.js';
+import { isInUse, keptShards, makeRoom, removeShard, roomFor } from './holdings.js';
 import type { InternetModels } from './internet-models.js';
 import { isInternetReference } from './internet-reference.js';
 import { unknownModel, findModel } from './model-names.js';
 import type { ModelStore } from './model-store.js';
-import { downloadWhole } from './whole-download.js';
+import { SharedTransfers } from './shared-transfers.js';
+import { downloadWhole, partialBytes } from './whole-download.js';
+
+/** Between two words in the log about one transfer. */
+const PROGRESS_LOG_MS = 10_000;
 
 export interface KeeperParts {
   readonly stateDirectory: string;
@@ -32,10 +36,12 @@ export interface KeeperParts {
   changed(): Promise<void>;
   /** Most that shards may take; null = as much as the disk has. */
   readonly quotaBytes: number | null;
+  readonly log: Log | null;
 }
 
 export class ModelKeeper implements ModelUpkeep {
   private readonly running = new Map<string, ModelTransfer>();
+  private readonly pulls = new SharedTransfers<string>();
 
   constructor(private readonly parts: KeeperParts, private readonly inUse: () => readonly HeldShard[]) {}
 
@@ -57,14 +63,27 @@ export class ModelKeeper implements ModelUpkeep {
     if (stored !== null) return { model: stored.held.name, path: stored.path, bytes: stored.held.sizeBytes };
     const { source } = model;
     if (source === undefined) throw new RingError('bad_request', `${model.name} is on no disk of this node and has no place on the internet: name it as hf:owner/repo`);
-    if (this.running.has(model.digest)) throw new RingError('bad_request', `${model.name} is being fetched already: wait for it`);
-    const update = (doneBytes: number): void => void this.running.set(model.digest, { model: model.name, doneBytes, totalBytes: model.sizeBytes });
+    const path = await this.pulls.run(model.digest, signal, (shared) => this.download(model, source, shared));
+    return { model: model.name, path, bytes: model.sizeBytes };
+  }
+
+  private async download(model: HeldModel, source: ModelSource, signal: AbortSignal): Promise<string> {
+    const startedMs = performance.now();
+    let saidMs = startedMs;
+    const update = (doneBytes: number): void => {
+      this.running.set(model.digest, { model: model.name, doneBytes, totalBytes: model.sizeBytes });
+      if (performance.now() - saidMs < PROGRESS_LOG_MS) return;
+      saidMs = performance.now();
+      this.parts.log?.info('a model is being fetched', { model: model.name, doneBytes, totalBytes: model.sizeBytes });
+    };
     update(0);
     try {
-      await makeRoom(this.shardDirectory, { neededBytes: model.sizeBytes, quotaBytes: null, inUse: this.inUse() });
+      const there = await partialBytes(source, this.modelDirectory);
+      await makeRoom(this.shardDirectory, { neededBytes: Math.max(0, model.sizeBytes - there), quotaBytes: null, inUse: this.inUse() });
       const path = await downloadWhole(this.parts.internet.client, source, this.parts.internet.fileDigests(model.digest), this.modelDirectory, { signal, onProgress: update });
       await this.parts.changed();
-      return { model: model.name, path, bytes: model.sizeBytes };
+      this.parts.log?.info('a model was fetched', { model: model.name, bytes: model.sizeBytes, seconds: Math.round((performance.now() - startedMs) / 1000) });
+      return path;
     } finally {
       this.running.delete(model.digest);
     }
@@ -104,6 +123,11 @@ export class ModelKeeper implements ModelUpkeep {
     const neededBytes = Math.max(0, wholeBytes - there);
     const removed = await makeRoom(this.shardDirectory, { neededBytes, quotaBytes: this.parts.quotaBytes, inUse: [...this.inUse(), shard] });
     if (removed.length > 0) await this.parts.changed();
+  }
+
+  /** What new stages may take, with what unused ones would give back. */
+  async roomBytes(): Promise<number> {
+    return roomFor(this.shardDirectory, { quotaBytes: this.parts.quotaBytes, inUse: this.inUse() });
   }
 
   private get shardDirectory(): string {

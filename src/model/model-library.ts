@@ -88,7 +88,7 @@ export class DiskModelLibrary implements ModelLibrary {
   upkeep(inUse: () => readonly HeldShard[]): ModelKeeper {
     const { stateDirectory, quotaBytes = null } = this.options;
     this.keeper = new ModelKeeper({
-      stateDirectory, quotaBytes, store: this.store, internet: this.internet, models: () => this.models(), changed: () => this.refresh(),
+      stateDirectory, quotaBytes, log: this.options.log, store: this.store, internet: this.internet, models: () => this.models(), changed: () => this.refresh(),
       catalogued: (name) => this.catalogued(name), fromInternet: (reference, signal) => this.fromInternet(reference, signal),
     }, inUse);
     return this.keeper;
@@ -107,6 +107,10 @@ export class DiskModelLibrary implements ModelLibrary {
 
   shards(): readonly HeldShard[] {
     return this.heldShards;
+  }
+
+  roomBytes(): Promise<number> {
+    return this.keeper.roomBytes();
   }
 
   async resolve(reference: string, signal: AbortSignal = new AbortController().signal): Promise<HeldModel | null> {

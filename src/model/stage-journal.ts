@@ -4,8 +4,9 @@
  * Lines of JSON, appended and synced after the data they speak of. A torn last line is ignored; a journal of another
  * layout is started anew. It must not know what a tensor is.
  */
+import { randomBytes } from 'node:crypto';
 import type { FileHandle } from 'node:fs/promises';
-import { open, readFile } from 'node:fs/promises';
+import { open, readFile, rename, writeFile } from 'node:fs/promises';
 
 /** Far more than any model has tensors; a longer file is not ours. */
 const MAX_JOURNAL_LINES = 200_000;
@@ -26,14 +27,14 @@ export class StageJournal {
     const entries = await readEntries(path);
     const first = entries[0];
     const continues = first?.kind === 'layout' && first.fingerprint === fingerprint;
-    const handle = await open(path, continues ? 'a' : 'w', 0o644);
+    // In one step, so that a journal is never there without its layout.
+    if (!continues) await replaceFile(path, `${JSON.stringify({ kind: 'layout', fingerprint })}\n`);
+    const handle = await open(path, 'a', 0o644);
     const journal = new StageJournal(handle, !continues);
     if (continues) {
       // A torn last line must not swallow the next one.
       await handle.appendFile('\n');
       for (const entry of entries) journal.remember(entry);
-    } else {
-      await journal.append({ kind: 'layout', fingerprint });
     }
     return journal;
   }
@@ -78,6 +79,12 @@ export class StageJournal {
     if (entry.kind === 'done') this.digests.set(entry.key, entry.digest);
     else if (entry.kind === 'offset') this.offsets.set(entry.key, entry.bytes);
   }
+}
+
+async function replaceFile(path: string, content: string): Promise<void> {
+  const next = `${path}.${randomBytes(6).toString('hex')}.new`;
+  await writeFile(next, content, { flush: true });
+  await rename(next, path);
 }
 
 async function readEntries(path: string): Promise<Entry[]> {

@@ -8,7 +8,7 @@
 import { createHash } from 'node:crypto';
 import type { Hash } from 'node:crypto';
 import type { FileHandle } from 'node:fs/promises';
-import { mkdir, open, rename, rm, stat, truncate } from 'node:fs/promises';
+import { constants, mkdir, open, rename, rm, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { RingError } from '../core/errors.js';
 import { fileError } from './file-errors.js';
@@ -104,7 +104,7 @@ export async function isStageComplete(layout: StageFileLayout, target: string): 
 
 /**
  * Throws RingError: `cancelled`, `disk_full`, `permission_denied`, `io_failed`, `digest_mismatch`, or what the source
- * throws. Never run two writers on one target.
+ * throws. Never run two writers on one target: a state directory has one agent, and its library one writer a target.
  */
 export async function writeStageFile(
   layout: StageFileLayout, source: TensorSource, target: string, options: WriteOptions = {},
@@ -114,9 +114,8 @@ export async function writeStageFile(
   }
   if (await isStageComplete(layout, target)) return { readBytes: 0 };
   const neededBytes = layout.fileBytes + (layout.embedding?.sizeBytes ?? 0);
-  const writer = new StageWriter(layout, source, target, options, neededBytes);
   try {
-    return await writer.run();
+    return await new StageWriter(layout, source, target, options, neededBytes).run();
   } catch (error) {
     throw fileError(error, target, 'write', neededBytes);
   }
@@ -195,10 +194,14 @@ class StageWriter {
 
   /** A sparse file of its final size; what is there already stays. */
   private async openPartial(path: string, bytes: number): Promise<FileHandle> {
-    const handle = await open(path, 'a+', 0o644);
-    await handle.close();
-    await truncate(path, bytes);
-    return open(path, 'r+');
+    const handle = await open(path, constants.O_RDWR | constants.O_CREAT, 0o644);
+    try {
+      await handle.truncate(bytes);
+      return handle;
+    } catch (error) {
+      await handle.close();
+      throw error;
+    }
   }
 
   /** Again from another source while there is one, when what came is damaged. */

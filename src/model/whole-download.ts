@@ -3,13 +3,15 @@
  * its size and (where the hub says it) its SHA-256 are right. It must not know GGUF.
  */
 import { createHash } from 'node:crypto';
-import { mkdir, open, rename, rm } from 'node:fs/promises';
+import { mkdir, open, rename, rm, stat } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { RingError } from '../core/errors.js';
 import type { ModelSource } from '../core/types.js';
 import { fileError } from './file-errors.js';
 import { readChunks, syncDirectory, writeFully } from './file-io.js';
 import type { HubClient } from './hub-client.js';
+
+const PARTIALS = '.partial';
 
 export interface DownloadOptions {
   readonly signal: AbortSignal;
@@ -20,14 +22,14 @@ export interface DownloadOptions {
 export async function downloadWhole(
   client: HubClient, source: ModelSource, fileDigests: readonly (string | null)[], directory: string, options: DownloadOptions,
 ): Promise<string> {
-  const partials = join(directory, '.partial');
+  const partials = join(directory, PARTIALS);
   const targets = source.files.map((file) => join(directory, fileName(file.location)));
   let before = 0;
   try {
     await mkdir(partials, { recursive: true });
     for (const [index, file] of source.files.entries()) {
       const base = before;
-      const partial = join(partials, `${source.revision.slice(0, 12)}${fileName(file.location)}`);
+      const partial = partialPath(source, file.location, directory);
       await downloadFile(client, { url: client.urlOf(source, index), sizeBytes: file.sizeBytes, sha256: fileDigests[index] ?? null, partial },
         { signal: options.signal, onProgress: (done) => options.onProgress(base + done) });
       before += file.sizeBytes;
@@ -36,13 +38,23 @@ export async function downloadWhole(
     for (const index of [...source.files.keys()].reverse()) {
       const file = source.files[index];
       const target = targets[index];
-      if (file !== undefined && target !== undefined) await rename(join(partials, `${source.revision.slice(0, 12)}${fileName(file.location)}`), target);
+      if (file !== undefined && target !== undefined) await rename(partialPath(source, file.location, directory), target);
     }
     await syncDirectory(directory);
   } catch (error) {
     throw fileError(error, directory, 'write', source.files.reduce((sum, file) => sum + file.sizeBytes, 0));
   }
   return targets[0] ?? directory;
+}
+
+/** What an earlier attempt left there. */
+export async function partialBytes(source: ModelSource, directory: string): Promise<number> {
+  const sizes = await Promise.all(source.files.map((file) => stat(partialPath(source, file.location, directory)).then(({ size }) => size, () => 0)));
+  return sizes.reduce((sum, size) => sum + size, 0);
+}
+
+function partialPath(source: ModelSource, location: string, directory: string): string {
+  return join(directory, PARTIALS, `${source.revision.slice(0, 12)}${fileName(location)}`);
 }
 
 interface WholeFile {
