@@ -1,11 +1,9 @@
 /**
  * A model that no machine has arrives by its reference: from a hub on this machine, each byte once, to the nodes whose
- * layers it belongs to; and a process that is killed in the middle goes on where it was.
+ * layers it belongs to (a transfer that is killed: killed-fetch.test.ts).
  */
 import { readFileSync } from 'node:fs';
-import { spawn } from 'node:child_process';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { readGgufHeader } from '../../src/model/gguf-reader.js';
 import type { GgufHeader } from '../../src/model/gguf-reader.js';
@@ -20,21 +18,6 @@ const REFERENCE = `hf:${REPOSITORY}:Q8_0`;
 const AGENTS = 3;
 const AGREE_MS = 20_000;
 const LOAD_MS = 60_000;
-const KILLS = 4;
-const LIBRARY = fileURLToPath(new URL('../../dist/src/model/model-library.js', import.meta.url));
-
-/** Fetches the whole model as one stage, as a node alone would. */
-const FETCH = `
-  const [, library, stateDirectory, endpoint, reference] = process.argv;
-  const { openModelLibrary } = await import(library);
-  const models = await openModelLibrary({ stateDirectory, modelPaths: [], builtIn: false, log: null, hub: { endpoint, token: null, stallMs: 5000, backoffMs: 20 } });
-  const model = await models.resolve(reference);
-  const nobody = () => Promise.reject(new Error('no peer'));
-  const files = await models.stageFiles(
-    { model, range: { start: 0, end: model.layers }, head: true, tail: true, signal: new AbortController().signal, onProgress: () => {} },
-    { header: nobody, tensor: nobody });
-  console.log(files.stageFile);
-`;
 
 let hub: HubServer;
 let whole: GgufHeader;
@@ -95,47 +78,6 @@ describe('a model on the hub', () => {
     const pulled = await models('pull', REFERENCE, '--json');
     expect(pulled.code, pulled.stderr).toBe(0);
     expect(JSON.parse(pulled.stdout)).toMatchObject({ model: 'scripture-Q8_0', bytes: bytes.length });
-  });
-});
-
-describe('a fetch that is killed again and again', () => {
-  it('never ends in a wrong byte and never begins anew', async () => {
-    const stateDir = temporaryDirectory('killed');
-    const chunkBytes = 64 * 1024;
-    Object.assign(hub, { chunkBytes, chunkDelayMs: 8 });
-    hub.forgetCounts();
-    const largest = Math.max(...whole.tensors.map((tensor) => tensor.sizeBytes));
-    let stageFile = '';
-    let kills = 0;
-    for (let round = 0; stageFile === ''; round++) {
-      const before = hub.bytesGiven();
-      const child = spawn(process.execPath, ['--input-type=module', '-e', FETCH, LIBRARY, stateDir, hub.url, REFERENCE], { stdio: ['ignore', 'pipe', 'inherit'] });
-      let output = '';
-      child.stdout.on('data', (data: Buffer) => { output += data.toString(); });
-      const ended = new Promise<number | null>((resolve) => child.once('exit', (code) => resolve(code)));
-      if (round < KILLS) {
-        // At another point of the transfer each time.
-        const enough = bytes.length / KILLS * (0.6 + (round % 3) * 0.25);
-        await waitUntil(async () => hub.bytesGiven() - before >= enough || child.exitCode !== null, { timeoutMs: 20_000, what: 'some bytes', pollMs: 5, detail: () => output });
-        child.kill('SIGKILL');
-        await ended;
-        kills += 1;
-      } else {
-        expect(await ended).toBe(0);
-        stageFile = output.trim();
-      }
-    }
-    const made = readFileSync(stageFile);
-    const header = await readGgufHeader(stageFile);
-    expect(header.tensors).toHaveLength(whole.tensors.length);
-    for (const tensor of header.tensors) {
-      const original = whole.byName.get(tensor.name);
-      expect(Buffer.compare(made.subarray(tensor.offset, tensor.offset + tensor.sizeBytes), bytes.subarray(original?.offset ?? 0, (original?.offset ?? 0) + tensor.sizeBytes)), tensor.name).toBe(0);
-    }
-    const { length } = bytes;
-    // A kill costs the tensor that was under way, and what the connection had in its buffers.
-    expect(hub.bytesGiven()).toBeLessThanOrEqual(length + kills * (largest + 8 * chunkBytes));
-    expect(kills).toBe(KILLS);
   });
 });
 

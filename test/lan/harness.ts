@@ -39,6 +39,19 @@ net.createServer({ allowHalfOpen: true }, (near) => {
 }).listen(process.argv[1], () => console.log('listening'));
 `;
 
+/** Joins a port (argv 2) of every address of this host to a unix socket (argv 1) that another namespace listens on. */
+const ENTRANCE_PROGRAM = `
+const net = require('node:net');
+net.createServer({ allowHalfOpen: true }, (near) => {
+  const far = net.connect({ path: process.argv[1], allowHalfOpen: true });
+  for (const [one, other] of [[near, far], [far, near]]) {
+    one.pipe(other);
+    one.on('error', () => other.destroy());
+    one.on('close', () => other.destroy());
+  }
+}).listen(Number(process.argv[2]), '0.0.0.0', () => console.log('listening'));
+`;
+
 export interface LanOptions {
   /** Hosts are numbered 1..hosts and have the addresses 10.88.0.1 .. */
   readonly hosts: number;
@@ -96,6 +109,15 @@ export class LanHost {
       this.forwarders.set(port, target);
     }
     return target;
+  }
+
+  /** Lets the LAN reach a server of the test process (on a unix socket) at this host's address and port. */
+  async expose(socketPath: string, port: number): Promise<void> {
+    const child = this.spawn(process.execPath, ['-e', ENTRANCE_PROGRAM, socketPath, String(port)]);
+    await waitUntil(() => child.stdout.includes('listening') || !child.running, {
+      timeoutMs: FORWARDER_DEADLINE_MS, what: `the entrance of ${this.hostname}`, detail: () => child.describe(),
+    });
+    if (!child.running) throw new Error(`the entrance of ${this.hostname} ended:\n${child.describe()}`);
   }
 
   async reap(): Promise<void> {

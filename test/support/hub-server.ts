@@ -46,7 +46,18 @@ export class HubServer {
     await new Promise<void>((resolve) => server.listen(port, host, resolve));
     const address = server.address();
     if (typeof address !== 'object' || address === null) throw new Error('no port');
-    const hub = new HubServer(server, `http://${host}:${address.port}`);
+    return HubServer.serve(server, `http://${host}:${address.port}`);
+  }
+
+  /** On a unix socket; `url` is where others reach it. */
+  static async startBehind(socketPath: string, url: string): Promise<HubServer> {
+    const server = createServer();
+    await new Promise<void>((resolve) => server.listen(socketPath, resolve));
+    return HubServer.serve(server, url);
+  }
+
+  private static serve(server: Server, url: string): HubServer {
+    const hub = new HubServer(server, url);
     server.on('request', (request, response) => {
       hub.answer(request, response).catch(() => response.destroy());
     });

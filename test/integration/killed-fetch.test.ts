@@ -1,0 +1,167 @@
+/**
+ * A transfer from a hub that is killed (SIGKILL) at many random moments: what is fetched in the end has no wrong byte, and no
+ * kill costs more than the tensor that was under way. `RING_TEST_KILLS=50` kills more often than a test run has time for.
+ *
+ * The moments follow a seed. A transfer that ends before all kills are spent is looked at, and another one begins.
+ */
+import { spawn } from 'node:child_process';
+import type { ChildProcess } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { readGgufHeader } from '../../src/model/gguf-reader.js';
+import type { GgufHeader } from '../../src/model/gguf-reader.js';
+import { Random } from '../sim/random.js';
+import { temporaryDirectory } from '../support/agent-process.js';
+import { HubServer } from '../support/hub-server.js';
+import { writeRenamedBuiltInModel } from '../support/model-copy.js';
+import { PACKAGE_ROOT } from '../support/package-root.js';
+import { waitUntil } from '../support/processes.js';
+
+const KILLS = Number(process.env['RING_TEST_KILLS'] ?? 12);
+const SEED = 20_261_129;
+const REPOSITORY = 'tiny/Scripture-GGUF';
+const FILE = 'scripture-Q8_0.gguf';
+const NAME = `${REPOSITORY}/${FILE}`;
+const CHUNK_BYTES = 32 * 1024;
+/** What a connection has under way when it ends: counted as given, and not yet on disk. */
+const IN_FLIGHT_BYTES = 1024 * 1024;
+const TRANSFER_MS = 60_000;
+const LIBRARY = join(PACKAGE_ROOT, 'dist', 'src', 'model', 'model-library.js');
+
+/** Says that it is there, waits for the directory on standard input, fetches the whole model as one stage. */
+const FETCH = `
+  const [, library, endpoint, reference] = process.argv;
+  const { openModelLibrary } = await import(library);
+  console.log('ready');
+  process.stdin.setEncoding('utf8').once('data', async (line) => {
+    const models = await openModelLibrary({ stateDirectory: line.trim(), modelPaths: [], builtIn: false, log: null, hub: { endpoint, token: null, stallMs: 10_000, backoffMs: 20 } });
+    const model = await models.resolve(reference);
+    const nobody = () => Promise.reject(new Error('no peer'));
+    const files = await models.stageFiles(
+      { model, range: { start: 0, end: model.layers }, head: true, tail: true, signal: new AbortController().signal, onProgress: () => {} },
+      { header: nobody, tensor: nobody });
+    console.log(files.stageFile);
+    process.exit(0);
+  });
+`;
+
+let hub: HubServer;
+let whole: GgufHeader;
+let bytes: Uint8Array;
+const children = new Set<ChildProcess>();
+
+beforeAll(async () => {
+  const path = join(temporaryDirectory('killed-source'), FILE);
+  writeRenamedBuiltInModel(path);
+  whole = await readGgufHeader(path);
+  bytes = readFileSync(path);
+  hub = await HubServer.start();
+  hub.add(REPOSITORY, FILE, bytes);
+  Object.assign(hub, { chunkBytes: CHUNK_BYTES, chunkDelayMs: 3 });
+});
+afterAll(async () => {
+  for (const child of children) child.kill('SIGKILL');
+  await hub.stop();
+});
+
+/** A process that is about to fetch; its start takes longer than most fetches, so it is made ahead of time. */
+class Fetcher {
+  private readonly child: ChildProcess;
+  private output = '';
+  readonly ended: Promise<number | null>;
+
+  constructor() {
+    const child = spawn(process.execPath, ['--input-type=module', '-e', FETCH, LIBRARY, hub.url, `hf:${REPOSITORY}`], { stdio: ['pipe', 'pipe', 'inherit'] });
+    this.child = child;
+    children.add(child);
+    child.stdout?.on('data', (data: Buffer) => {
+      this.output += data.toString();
+    });
+    this.ended = new Promise((resolve) => child.once('exit', (code) => {
+      children.delete(child);
+      resolve(code);
+    }));
+  }
+
+  get isOver(): boolean {
+    return this.child.exitCode !== null || this.child.signalCode !== null;
+  }
+
+  get stageFile(): string {
+    return this.output.split('\n')[1] ?? '';
+  }
+
+  async begin(stateDirectory: string): Promise<void> {
+    await waitUntil(() => this.output.includes('ready') || this.isOver, { timeoutMs: TRANSFER_MS, pollMs: 5, what: 'a process that can fetch' });
+    this.child.stdin?.write(`${stateDirectory}\n`);
+  }
+
+  async kill(): Promise<void> {
+    this.child.kill('SIGKILL');
+    await this.ended;
+  }
+}
+
+describe('a fetch that is killed again and again', () => {
+  it(`never ends in a wrong byte and never begins anew, over ${KILLS} kills`, async () => {
+    const random = new Random(SEED);
+    const largest = Math.max(...whole.tensors.map((tensor) => tensor.sizeBytes));
+    let next = new Fetcher();
+    let kills = 0;
+    let killsOfThis = 0;
+    let transfers = 0;
+    let given = 0;
+    let stateDirectory = temporaryDirectory('killed');
+    hub.forgetCounts();
+    while (kills < KILLS || killsOfThis > 0) {
+      const fetcher = next;
+      next = new Fetcher();
+      const before = hub.bytesGiven();
+      // Also before the first byte, and after the last one.
+      const enough = kills < KILLS ? random.between(0, Math.floor(bytes.length * 0.4)) : Infinity;
+      const had = Uint8Array.from(hub.given.get(NAME) ?? []);
+      await fetcher.begin(stateDirectory);
+      await waitUntil(() => fetcher.isOver || hub.bytesGiven() - before >= enough, { timeoutMs: TRANSFER_MS, pollMs: 2, what: 'some bytes or the end', detail: () => `seed ${SEED}, ${kills} kills` });
+      const killed = !fetcher.isOver;
+      if (killed) await fetcher.kill();
+      expect(givenAgain(had), `seed ${SEED}: after ${kills} kills`).toBeLessThanOrEqual(largest + IN_FLIGHT_BYTES);
+      if (killed) {
+        kills += 1;
+        killsOfThis += 1;
+        continue;
+      }
+      expect(await fetcher.ended, `seed ${SEED}`).toBe(0);
+      await expectExact(fetcher.stageFile);
+      transfers += 1;
+      given += hub.bytesGiven();
+      killsOfThis = 0;
+      hub.forgetCounts();
+      stateDirectory = temporaryDirectory('killed');
+    }
+    await next.kill();
+    expect(kills).toBe(KILLS);
+    expect(transfers).toBeGreaterThan(0);
+    console.log(`${kills} kills over ${transfers} transfers of ${bytes.length} bytes: ${given} bytes given, ${(given / (transfers * bytes.length)).toFixed(2)} of what was needed`);
+  }, KILLS * 20_000);
+});
+
+/** Bytes of tensors that were given before this attempt and again in it: it went on where the last one was, or nearly so. */
+function givenAgain(had: Uint8Array): number {
+  const now = hub.given.get(NAME) ?? new Uint8Array();
+  let again = 0;
+  for (const { offset, sizeBytes } of whole.tensors) {
+    for (let at = offset; at < offset + sizeBytes; at += 1) if ((had[at] ?? 0) > 0) again += (now[at] ?? 0) - (had[at] ?? 0);
+  }
+  return again;
+}
+
+async function expectExact(stageFile: string): Promise<void> {
+  const made = readFileSync(stageFile);
+  const header = await readGgufHeader(stageFile);
+  expect(header.tensors).toHaveLength(whole.tensors.length);
+  for (const tensor of header.tensors) {
+    const offset = whole.byName.get(tensor.name)?.offset ?? 0;
+    expect(Buffer.compare(made.subarray(tensor.offset, tensor.offset + tensor.sizeBytes), bytes.subarray(offset, offset + tensor.sizeBytes)), tensor.name).toBe(0);
+  }
+}
