@@ -3,6 +3,7 @@
  * each other and come back; then everything heals. Every answer must be the undisturbed one, every request must end, and
  * the agents must be one quiet cluster that answers again.
  */
+import type { ErrorCode } from '../../src/core/errors.js';
 import type { ModelShape, NodeId } from '../../src/core/types.js';
 import { nodeOf, shapeOf } from '../core/placement-cases.js';
 import { AgentWorld } from './agent-world.js';
@@ -22,6 +23,12 @@ const RECOVERY_MS = 30_000;
 const RELEASED_MS = 11_500;
 /** After that everybody knows who holds what. */
 const SETTLED_MS = 500;
+/** Before the first token a request may be told that its model is not to be had now, and why. */
+const CLEAN_REFUSALS: ReadonlySet<ErrorCode> = new Set([
+  'unknown_model', 'no_placement', 'not_ready', 'timeout', 'peer_unreachable', 'peer_lost', 'queue_full', 'out_of_memory', 'runner_died',
+]);
+/** Models go while requests come. */
+const SHORT_KEEP_ALIVE_MS = 800;
 const LARGE_BYTES = 12e9;
 const CONTEXT_TOKENS = 512;
 
@@ -66,7 +73,7 @@ class Setup {
 
   constructor(seed: number, keepsLog: boolean) {
     // The world draws from the same generator; these draws come first.
-    const world = new AgentWorld({ seed, shapes: AGENT_SHAPES, keepsLog, canRollBack: seed % 3 !== 0, stepMs: [1, 4, 12][seed % 3] ?? 1 });
+    const world = new AgentWorld({ seed, shapes: AGENT_SHAPES, keepsLog, keepAliveMs: seed % 5 === 0 ? SHORT_KEEP_ALIVE_MS : null, canRollBack: seed % 3 !== 0, stepMs: [1, 4, 12][seed % 3] ?? 1 });
     this.world = world;
     this.random = world.random;
     // On the smaller machines the large model needs all of them, or two of three.
@@ -144,7 +151,7 @@ class Setup {
 
   private addHost(nodeId: NodeId, holds: boolean): void {
     const models = holds ? AGENT_SHAPES : [];
-    this.world.addHost(nodeId, nodeOf(nodeId, this.ramBytes, { capabilities: { models: models.map(heldModel) } }).capabilities, models);
+    this.world.addHost(nodeId, nodeOf(nodeId, this.ramBytes, { capabilities: { models: models.map(heldModel) } }).capabilities, models, nodeId === 'n0' && this.random.chance(0.2) ? ['large'] : []);
   }
 
   private unfinished(): SimClient[] {
@@ -235,8 +242,7 @@ class Setup {
     const { ending, question } = client;
     if (ending?.kind !== 'error' || client.life.leaving) return;
     if (this.unloaded.has(question.model.name)) return;
-    const early = client.tokens.length === 0 && ['unknown_model', 'no_placement', 'not_ready', 'timeout', 'peer_unreachable', 'peer_lost', 'queue_full'].includes(ending.code);
-    if (!early) this.problems.push(client.describe());
+    if (client.tokens.length > 0 || !CLEAN_REFUSALS.has(ending.code)) this.problems.push(client.describe());
   }
 
   /** After the healing everybody who is up answers. */

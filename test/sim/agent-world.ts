@@ -9,7 +9,7 @@ import { Agent } from '../../src/agent/agent.js';
 import type { ClusterStatus } from '../../src/agent/service.js';
 import { RingError } from '../../src/core/errors.js';
 import type { ControlMessage } from '../../src/core/messages.js';
-import type { Capabilities, ModelShape, NodeId, Term } from '../../src/core/types.js';
+import type { Capabilities, DesiredState, ModelShape, NodeId, Term } from '../../src/core/types.js';
 import type { Log, PeerEvents } from '../../src/ports.js';
 import { ClaimChecks } from './claim-checks.js';
 import { EventQueue } from './event-queue.js';
@@ -48,6 +48,10 @@ export interface Host {
   readonly nodeId: NodeId;
   readonly capabilities: Capabilities;
   readonly disk: Disk;
+  /** What its agent kept of what the cluster wants. */
+  remembered: DesiredState | null;
+  /** Models that it asks for at every start. */
+  readonly serve: readonly string[];
   incarnation: number;
   port: number;
   /** How much longer its runners need than they should. */
@@ -61,6 +65,8 @@ export interface AgentWorldOptions {
   readonly shapes: readonly ModelShape[];
   readonly canRollBack: boolean;
   readonly keepsLog: boolean;
+  /** How long an unused model stays; null = the agents' own default. */
+  readonly keepAliveMs: number | null;
   /** Of one token in one stage. */
   readonly stepMs: number;
 }
@@ -96,10 +102,10 @@ export class AgentWorld {
 
   // Hosts.
 
-  addHost(nodeId: NodeId, capabilities: Capabilities, models: readonly ModelShape[]): Host {
+  addHost(nodeId: NodeId, capabilities: Capabilities, models: readonly ModelShape[], serve: readonly string[] = []): Host {
     const disk = emptyDisk();
     for (const { identity } of models) disk.whole.add(identity.digest);
-    const host: Host = { nodeId, capabilities, disk, incarnation: 0, port: 11_501, slowness: 1, life: null };
+    const host: Host = { nodeId, capabilities, disk, remembered: null, serve, incarnation: 0, port: 11_501, slowness: 1, life: null };
     this.hosts.set(nodeId, host);
     this.start(nodeId);
     return host;
@@ -337,7 +343,9 @@ export class AgentWorld {
     };
     const network = new FakeNetwork(nodeId, `/ip4/10.0.0.1/tcp/${host.port}`, process, this.air, events, library);
     const agent = new Agent({
-      clusterName: 'home', secured: true, incarnation, nonce: `${nodeId}-${incarnation}`, threads: 1, contextTokens: null, slots: null, serve: [], defaultModel: '', temporary: false,
+      clusterName: 'home', secured: true, incarnation, nonce: `${nodeId}-${incarnation}`, threads: 1, contextTokens: null, slots: null, serve: host.serve, defaultModel: '', temporary: false,
+      ...(this.options.keepAliveMs === null ? {} : { keepAliveMs: this.options.keepAliveMs }),
+      ...(host.remembered === null ? {} : { remembered: host.remembered }),
     }, {
       clock: process.clock,
       log: this.logOf(nodeId),
@@ -348,6 +356,9 @@ export class AgentWorld {
         lookAgain: async () => undefined,
         isLoaded: () => false,
         measure: async () => false,
+      },
+      keep: (desired) => {
+        host.remembered = desired;
       },
       randomId: () => this.random.next().toString(36).slice(2, 10),
     }, network);
