@@ -9,7 +9,8 @@
 import type { Context } from 'hono';
 import type { AgentService } from '../agent/service.js';
 import { RingError } from '../core/errors.js';
-import { answerEvents, collectAnswer } from './answer-events.js';
+import { answerEvents } from './answer-choices.js';
+import { collectAnswer } from './answer-events.js';
 import type { AnswerEvent, WholeAnswer } from './answer-events.js';
 import { answerOfError, isServerFault } from './api-error.js';
 import type { ErrorAnswer } from './api-error.js';

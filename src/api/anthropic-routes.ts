@@ -6,8 +6,7 @@
  */
 import type { Hono } from 'hono';
 import type { AgentService } from '../agent/service.js';
-import type { FinishReason } from '../core/messages.js';
-import type { AnswerEvent, AnswerUsage } from './answer-events.js';
+import type { AnswerCall, AnswerEvent, AnswerReason, AnswerUsage } from './answer-events.js';
 import { Answering } from './answering.js';
 import type { AnswerFormat } from './answering.js';
 import { parseCountRequest, parseMessageRequest } from './anthropic-schema.js';
@@ -18,7 +17,7 @@ import { readJsonBody } from './guards.js';
 import { RequestAbort } from './request-abort.js';
 import { EVENT_STREAM_HEADERS } from './sse.js';
 
-const STOP_REASONS: Readonly<Record<FinishReason, string>> = { stop: 'end_turn', length: 'max_tokens' };
+const STOP_REASONS: Readonly<Record<AnswerReason, string>> = { stop: 'end_turn', length: 'max_tokens', tool_calls: 'tool_use' };
 
 export function addAnthropicRoutes(app: Hono<ApiEnv>, service: Pick<AgentService, 'complete' | 'countTokens' | 'ready'>, options: ApiOptions): void {
   app.post('/v1/messages/count_tokens', async (context) => {
@@ -38,27 +37,31 @@ export function addAnthropicRoutes(app: Hono<ApiEnv>, service: Pick<AgentService
   });
 }
 
-type BlockKind = 'text' | 'reasoning';
+type BlockKind = 'text' | 'reasoning' | 'call';
 
 function anthropicFormat({ showThoughts }: MessageRequest, options: ApiOptions): AnswerFormat {
   const id = `msg_${options.newId()}`;
-  let reason: FinishReason = 'stop';
+  const newCallId = (): string => `toolu_${options.newId()}`;
+  let reason: AnswerReason = 'stop';
   /** Of the stream: the block that is open, and how many there were before it. */
   let open: BlockKind | null = null;
   let index = 0;
 
   /** Ends the block that is open, if it is another one, and begins this one. */
-  function turnTo(kind: BlockKind): readonly AnthropicEvent[] {
-    if (open === kind) return [];
+  function turnTo(kind: 'text' | 'reasoning'): readonly AnthropicEvent[] {
+    return open === kind ? [] : beginBlock(kind, kind === 'text' ? textBlock('') : thinkingBlock(''));
+  }
+
+  function beginBlock(kind: BlockKind, block: object): readonly AnthropicEvent[] {
     const ended = endBlock();
     open = kind;
-    return [...ended, { type: 'content_block_start', index, content_block: kind === 'text' ? textBlock('') : thinkingBlock('') }];
+    return [...ended, { type: 'content_block_start', index, content_block: block }];
   }
 
   function endBlock(): readonly AnthropicEvent[] {
     if (open === null) return [];
     // Clients keep a signature of thoughts and send it back; there is nothing to sign here.
-    const signature = open === 'text' ? [] : [{ type: 'content_block_delta', index, delta: { type: 'signature_delta', signature: '' } }];
+    const signature = open !== 'reasoning' ? [] : [{ type: 'content_block_delta', index, delta: { type: 'signature_delta', signature: '' } }];
     const events = [...signature, { type: 'content_block_stop', index }];
     open = null;
     index += 1;
@@ -76,6 +79,10 @@ function anthropicFormat({ showThoughts }: MessageRequest, options: ApiOptions):
         if (event.kind === 'text') return [...begin, { type: 'content_block_delta', index, delta: { type: 'text_delta', text: event.text } }];
         return showThoughts ? [...begin, { type: 'content_block_delta', index, delta: { type: 'thinking_delta', thinking: event.text } }] : begin;
       }
+      case 'call':
+        return beginBlock('call', toolBlock(newCallId(), event.name, {}));
+      case 'arguments':
+        return [{ type: 'content_block_delta', index, delta: { type: 'input_json_delta', partial_json: event.text } }];
       case 'finished': {
         reason = event.reason;
         // An answer of nothing has a block all the same.
@@ -97,12 +104,13 @@ function anthropicFormat({ showThoughts }: MessageRequest, options: ApiOptions):
     pieces: (event) => eventsOf(event).map(namedEvent),
     failure: ({ status, body }) => namedEvent({ ...anthropicError(status, body), type: 'error' }),
     whole({ model, choices, usage }) {
-      const { text, reasoning, reason: ended } = choices[0] ?? { text: '', reasoning: '', reason };
+      const { text, reasoning, calls, reason: ended } = choices[0] ?? { text: '', reasoning: '', calls: [], reason };
       return {
         ...messageOf(id, model, STOP_REASONS[ended]),
         content: [
           ...(reasoning === '' ? [] : [thinkingBlock(showThoughts ? reasoning : '')]),
-          ...(text === '' && reasoning !== '' ? [] : [textBlock(text)]),
+          ...(text === '' && (reasoning !== '' || calls.length > 0) ? [] : [textBlock(text)]),
+          ...calls.map((call) => toolBlock(newCallId(), call.name, inputOf(call))),
         ],
         usage: usageOf(usage),
       };
@@ -112,6 +120,19 @@ function anthropicFormat({ showThoughts }: MessageRequest, options: ApiOptions):
 
 function textBlock(text: string): object {
   return { type: 'text', text };
+}
+
+function toolBlock(id: string, name: string, input: unknown): object {
+  return { type: 'tool_use', id, name, input };
+}
+
+/** A call that the limit of tokens has cut off has no input. */
+function inputOf(call: AnswerCall): unknown {
+  try {
+    return JSON.parse(call.arguments);
+  } catch {
+    return {};
+  }
 }
 
 function thinkingBlock(thinking: string): object {

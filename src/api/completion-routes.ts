@@ -6,7 +6,7 @@ import { Answering } from './answering.js';
 import type { AnswerFormat } from './answering.js';
 import type { ApiEnv, ApiOptions } from './api-options.js';
 import { readJsonBody } from './guards.js';
-import { answerId, finishChunk, partChunk, roleChunk, usageChunk, wholeAnswer } from './openai-responses.js';
+import { answerId, callChunk, finishChunk, partChunk, roleChunk, usageChunk, wholeAnswer } from './openai-responses.js';
 import type { AnswerHead, Endpoint } from './openai-responses.js';
 import { parseChatRequest, parseTextRequest } from './openai-schema.js';
 import type { CompletionRequest } from './openai-schema.js';
@@ -32,21 +32,36 @@ function openAiFormat(endpoint: Endpoint, request: CompletionRequest, options: A
     model: '',
     includeUsage: request.includeUsage,
     returnTokens: request.returnTokens,
+    logprobs: request.task.sampling.probabilities !== undefined,
+    newCallId: () => `call_${options.newId()}`,
   };
+
+  /** Characters that each choice's text has so far. */
+  const lengths = new Map<number, number>();
 
   function chunks(event: AnswerEvent): readonly object[] {
     switch (event.kind) {
       case 'started':
         head = { ...head, model: event.model };
-        return endpoint === 'chat' ? [roleChunk(head, 0)] : [];
+        return endpoint === 'chat' ? Array.from({ length: request.choices }, (_, choice) => roleChunk(head, choice)) : [];
       case 'text':
       case 'reasoning':
-        return event.text !== '' || (head.returnTokens && event.tokens.length > 0) ? [partChunk(head, event)] : [];
+        return partChunks(event);
+      case 'call':
+      case 'arguments':
+        return [callChunk(head, event)];
       case 'finished':
         return [finishChunk(head, event)];
       case 'usage':
         return head.includeUsage ? [usageChunk(head, event)] : [];
     }
+  }
+
+  function partChunks(event: Extract<AnswerEvent, { kind: 'text' | 'reasoning' }>): readonly object[] {
+    const offset = lengths.get(event.choice) ?? 0;
+    lengths.set(event.choice, offset + event.text.length);
+    const tells = event.text !== '' || (head.returnTokens && event.tokens.length > 0) || (event.probabilities ?? []).length > 0;
+    return tells ? [partChunk(head, event, offset)] : [];
   }
 
   return {

@@ -5,15 +5,15 @@
  * no line says `done`.
  */
 import type { Hono } from 'hono';
-import type { AgentService } from '../agent/service.js';
+import type { AgentService, TextProbability } from '../agent/service.js';
 import { RingError } from '../core/errors.js';
 import { requestLife } from '../core/instance-life.js';
-import type { FinishReason } from '../core/messages.js';
-import type { AnswerUsage } from './answer-events.js';
+import type { AnswerCall, AnswerReason, AnswerUsage } from './answer-events.js';
 import { Answering } from './answering.js';
 import type { AnswerFormat } from './answering.js';
 import type { ApiEnv, ApiOptions } from './api-options.js';
 import { readJsonBody } from './guards.js';
+import { tokenLogprobs } from './logprobs.js';
 import { timeText } from './ollama-model-routes.js';
 import { parseOllamaChat, parseOllamaGenerate, parseOllamaPresence } from './ollama-schema.js';
 import { RequestAbort } from './request-abort.js';
@@ -64,20 +64,30 @@ export function addOllamaRoutes(app: Hono<ApiEnv>, service: OllamaService, optio
 
 function ollamaFormat(endpoint: Endpoint, options: ApiOptions): AnswerFormat {
   let model = '';
-  let reason: FinishReason = 'stop';
+  let reason: AnswerReason = 'stop';
+  /** Clients of this API get a call whole. */
+  const calls: { name: string; arguments: string }[] = [];
 
-  function part(text: string, thinking = ''): object {
+  interface Said {
+    readonly text?: string;
+    readonly thinking?: string;
+    readonly calls?: readonly AnswerCall[];
+    readonly probabilities?: readonly TextProbability[] | undefined;
+  }
+
+  function part({ text = '', thinking = '', calls: called = [], probabilities = [] }: Said): object {
     const thoughts = thinking === '' ? {} : { thinking };
-    const content = endpoint === 'chat' ? { message: { role: 'assistant', content: text, ...thoughts } } : { response: text, ...thoughts };
-    return { model, created_at: timeText(options.now()), ...content };
+    const toolCalls = called.length === 0 ? {} : { tool_calls: called.map((call) => ({ function: { name: call.name, arguments: argumentsOf(call) } })) };
+    const content = endpoint === 'chat' ? { message: { role: 'assistant', content: text, ...thoughts, ...toolCalls } } : { response: text, ...thoughts };
+    return { model, created_at: timeText(options.now()), ...content, ...(probabilities.length === 0 ? {} : { logprobs: tokenLogprobs(probabilities) }) };
   }
 
   /** Times in nanoseconds. Waiting for a slot is in the prompt's. */
-  function lastPart(text: string, thinking: string, { promptTokens, completionTokens, timings }: AnswerUsage): object {
+  function lastPart(said: Said, { promptTokens, completionTokens, timings }: AnswerUsage): object {
     return {
-      ...part(text, thinking),
+      ...part(said),
       done: true,
-      done_reason: reason,
+      done_reason: reason === 'length' ? 'length' : 'stop',
       total_duration: nanos(timings.totalMs),
       load_duration: 0,
       prompt_eval_count: promptTokens,
@@ -97,14 +107,24 @@ function ollamaFormat(endpoint: Endpoint, options: ApiOptions): AnswerFormat {
           model = event.model;
           return [];
         case 'text':
-          return event.text === '' ? [] : [line({ ...part(event.text), done: false })];
-        case 'reasoning':
-          return event.text === '' ? [] : [line({ ...part('', event.text), done: false })];
+        case 'reasoning': {
+          const { text, probabilities } = event;
+          if (text === '' && (probabilities ?? []).length === 0) return [];
+          return [line({ ...part({ ...(event.kind === 'text' ? { text } : { thinking: text }), probabilities }), done: false })];
+        }
+        case 'call':
+          calls.push({ name: event.name, arguments: '' });
+          return [];
+        case 'arguments': {
+          const call = calls[event.call];
+          if (call !== undefined) call.arguments += event.text;
+          return [];
+        }
         case 'finished':
           reason = event.reason;
-          return [];
+          return calls.length === 0 ? [] : [line({ ...part({ calls }), done: false })];
         case 'usage':
-          return [line(lastPart('', '', event))];
+          return [line(lastPart({}, event))];
       }
     },
     failure: ({ body }) => line({ error: body.error.message }),
@@ -112,9 +132,18 @@ function ollamaFormat(endpoint: Endpoint, options: ApiOptions): AnswerFormat {
       const choice = answer.choices[0];
       model = answer.model;
       reason = choice?.reason ?? reason;
-      return lastPart(choice?.text ?? '', choice?.reasoning ?? '', answer.usage);
+      return lastPart(choice === undefined ? {} : { text: choice.text, thinking: choice.reasoning, calls: choice.calls, probabilities: choice.probabilities }, answer.usage);
     },
   };
+}
+
+/** A call that the limit of tokens has cut off has none. */
+function argumentsOf(call: AnswerCall): unknown {
+  try {
+    return JSON.parse(call.arguments);
+  } catch {
+    return {};
+  }
 }
 
 function line(value: object): string {

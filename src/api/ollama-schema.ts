@@ -6,6 +6,7 @@
  * name; what is about Ollama's own memory (num_ctx, num_gpu, …) passes: here the plan decides. It must not know HTTP.
  */
 import { z } from 'zod';
+import { MAX_ALTERNATIVES } from '../core/types.js';
 import { ApiError } from './api-error.js';
 import { keepAliveField } from './keep-alive-field.js';
 import { MODEL_NAME_LENGTH_MAX, parseChatRequest, parseFields, parseTextRequest, thinkingVariables } from './openai-schema.js';
@@ -18,22 +19,25 @@ const SAME_OPTIONS: ReadonlySet<string> = new Set(['temperature', 'top_k', 'top_
 /** Anything below zero is no limit: Ollama has -1 and -2. */
 const NO_LIMIT = -1;
 
+const formatField = z.union([z.literal('json'), z.literal(''), z.record(z.string(), z.unknown())], 'must be "json" or a JSON schema').nullish();
+const earlierCall = z.looseObject({ id: z.string().optional(), function: z.looseObject({ name: z.string(), arguments: z.record(z.string(), z.unknown()) }) });
+
 const nothing = z.union([z.null(), z.literal(''), z.tuple([])], 'is not supported').optional();
-const falsy = z.union([z.null(), z.literal(false)], 'is not supported').optional();
 
 const commonFields = {
   model: z.string().max(MODEL_NAME_LENGTH_MAX),
   stream: z.boolean().default(true),
   options: z.record(z.string(), z.unknown()).default({}),
   keep_alive: keepAliveField.nullish(),
-  format: nothing,
+  format: formatField,
   /** Absent = as the model's template has it. */
   think: z.union([z.boolean(), z.enum(['low', 'medium', 'high'])], 'must be true, false, "low", "medium" or "high"').nullish(),
-  logprobs: falsy,
+  logprobs: z.boolean().nullish(),
+  top_logprobs: z.int().min(0).max(MAX_ALTERNATIVES).nullish(),
 };
 
-const messageSchema = z.strictObject({ role: z.string(), content: z.string(), images: nothing, tool_calls: nothing, thinking: z.string().nullish() });
-const chatSchema = z.strictObject({ ...commonFields, messages: z.array(messageSchema), tools: nothing });
+const messageSchema = z.strictObject({ role: z.string(), content: z.string(), images: nothing, tool_calls: z.array(earlierCall).nullish(), tool_name: z.string().nullish(), tool_call_id: z.string().nullish(), thinking: z.string().nullish() });
+const chatSchema = z.strictObject({ ...commonFields, messages: z.array(messageSchema), tools: z.array(z.unknown()).nullish() });
 const generateSchema = z.strictObject({
   ...commonFields, prompt: z.string(), system: z.string().default(''), raw: z.boolean().default(false),
   suffix: nothing, template: nothing, context: nothing, images: nothing,
@@ -48,15 +52,35 @@ const showSchema = z.looseObject({ model: z.string().max(MODEL_NAME_LENGTH_MAX).
 /** The body of `POST /api/chat`. Throws a 400 naming the field. */
 export function parseOllamaChat(body: unknown, options: ParseOptions): CompletionRequest {
   const fields = parseFields(chatSchema, body);
-  return staying(fields.keep_alive, parseChatRequest({ ...sharedFields(fields), ...templateVariables(fields.think), messages: fields.messages.map(({ role, content, thinking }) => ({ role, content, ...(thinking ? { reasoning_content: thinking } : {}) })) }, options));
+  return staying(fields.keep_alive, parseChatRequest({ ...sharedFields(fields), ...templateVariables(fields.think), ...logprobFields(fields), messages: messagesOf(fields.messages), ...(fields.tools ? { tools: fields.tools } : {}) }, options));
 }
 
 /** The body of `POST /api/generate`: a question, unless it is `raw`. */
 export function parseOllamaGenerate(body: unknown, options: ParseOptions): CompletionRequest {
   const fields = parseFields(generateSchema, body);
-  if (fields.raw) return staying(fields.keep_alive, parseTextRequest({ ...sharedFields(fields), prompt: fields.prompt }, options));
+  if (fields.raw) return staying(fields.keep_alive, parseTextRequest({ ...sharedFields(fields), ...(fields.logprobs === true ? { logprobs: fields.top_logprobs ?? 0 } : {}), prompt: fields.prompt }, options));
   const system = fields.system === '' ? [] : [{ role: 'system', content: fields.system }];
-  return staying(fields.keep_alive, parseChatRequest({ ...sharedFields(fields), ...templateVariables(fields.think), messages: [...system, { role: 'user', content: fields.prompt }] }, options));
+  return staying(fields.keep_alive, parseChatRequest({ ...sharedFields(fields), ...logprobFields(fields), ...templateVariables(fields.think), messages: [...system, { role: 'user', content: fields.prompt }] }, options));
+}
+
+/** Calls have no ids here: results come in the order of the calls. */
+function messagesOf(messages: readonly z.output<typeof messageSchema>[]): readonly object[] {
+  const open: string[] = [];
+  let serial = 0;
+  return messages.map(({ role, content, thinking, tool_calls: calls, tool_name: name, tool_call_id: given }) => {
+    const toolCalls = (calls ?? []).map((call) => {
+      serial += 1;
+      const id = call.id ?? `call_${serial}`;
+      open.push(id);
+      return { id, type: 'function', function: { name: call.function.name, arguments: JSON.stringify(call.function.arguments) } };
+    });
+    const result = role === 'tool' ? { tool_call_id: given ?? open.shift() ?? '', ...(name ? { name } : {}) } : {};
+    return { role, content, ...(thinking ? { reasoning_content: thinking } : {}), ...(toolCalls.length === 0 ? {} : { tool_calls: toolCalls }), ...result };
+  });
+}
+
+function logprobFields({ logprobs, top_logprobs: top }: { readonly logprobs?: boolean | null | undefined; readonly top_logprobs?: number | null | undefined }): object {
+  return logprobs === true ? { logprobs, top_logprobs: top ?? 0 } : {};
 }
 
 function staying(keepAlive: { readonly ms: number | null } | null | undefined, request: CompletionRequest): CompletionRequest {
@@ -89,6 +113,7 @@ interface SharedFields {
   readonly model: string;
   readonly stream: boolean;
   readonly think?: boolean | string | null | undefined;
+  readonly format?: string | Readonly<Record<string, unknown>> | null | undefined;
   readonly options: Readonly<Record<string, unknown>>;
 }
 
@@ -98,8 +123,9 @@ function templateVariables(think: boolean | string | null | undefined): object {
   return { chat_template_kwargs: { ...thinkingVariables(think !== false), ...(typeof think === 'string' ? { reasoning_effort: think } : {}) } };
 }
 
-function sharedFields({ model, stream, options }: SharedFields): object {
+function sharedFields({ model, stream, format, options }: SharedFields): object {
   const settings: Record<string, unknown> = { temperature: 0.8, top_k: 40, top_p: 0.9 };
+  if (format) settings['json_schema'] = format === 'json' ? { type: 'object' } : format;
   for (const [name, value] of Object.entries(options)) {
     if (value === null || PASSED_OPTIONS.has(name)) continue;
     if (name === 'num_predict') settings['max_tokens'] = typeof value === 'number' && value < 0 ? NO_LIMIT : value;

@@ -11,7 +11,7 @@ import { ApiError } from './api-error.js';
 /** Cannot change the answer: for the provider's accounts, caches and routing. */
 const HARMLESS: ReadonlySet<string> = new Set([
   'user', 'store', 'metadata', 'service_tier', 'safety_identifier', 'prompt_cache_key', 'prompt_cache_retention',
-  'parallel_tool_calls', 'prediction', 'cache_prompt',
+  'prediction', 'cache_prompt',
 ]);
 
 interface RefusedField {
@@ -27,25 +27,22 @@ const textOnly = (value: unknown): boolean => Array.isArray(value) && value.ever
 const plainText = (value: unknown): boolean =>
   typeof value === 'object' && value !== null && 'type' in value && value.type === 'text';
 
-const TOOLS = 'tool calls are not supported';
+const TOOLS = 'tools are called in chats, by tools and tool_choice';
 const SAMPLER = 'this sampler is not supported';
 
 /** Fields of OpenAI's, llama-server's and vLLM's requests that we know and do not honour. */
 const REFUSED: ReadonlyMap<string, RefusedField> = new Map<string, RefusedField>([
-  ['n', { neutral: only(1), advice: 'one answer a request; send several requests' }],
-  ['best_of', { neutral: only(1), advice: 'one answer a request' }],
-  ['logprobs', { neutral: only(false), advice: 'probabilities are not reported' }],
-  ['top_logprobs', { neutral: only(0), advice: 'probabilities are not reported' }],
-  ['n_probs', { neutral: only(0), advice: 'probabilities are not reported' }],
+  ['best_of', { neutral: only(1), advice: 'all n answers are sent' }],
+  ['top_logprobs', { neutral: only(0), advice: 'use logprobs' }],
+  ['n_probs', { neutral: only(0), advice: 'use logprobs' }],
   ['echo', { neutral: only(false), advice: 'the prompt is not repeated in the answer' }],
   ['suffix', { neutral: only(''), advice: 'filling in the middle is not supported' }],
   ['tools', { neutral: emptyList, advice: TOOLS }],
+  ['parallel_tool_calls', { neutral: only(true, false), advice: TOOLS }],
   ['tool_choice', { neutral: only('none', 'auto'), advice: TOOLS }],
   ['functions', { neutral: emptyList, advice: TOOLS }],
   ['function_call', { neutral: only('none', 'auto'), advice: TOOLS }],
-  ['response_format', { neutral: plainText, advice: 'only {"type": "text"} is supported' }],
-  ['grammar', { neutral: only(''), advice: 'constrained output is not supported' }],
-  ['json_schema', { neutral: never, advice: 'constrained output is not supported' }],
+  ['response_format', { neutral: plainText, advice: 'use json_schema or grammar' }],
   ['modalities', { neutral: textOnly, advice: 'only text is answered' }],
   ['audio', { neutral: never, advice: 'only text is answered' }],
   ['verbosity', { neutral: only('medium'), advice: 'say it in the prompt' }],

@@ -5,7 +5,8 @@
  * choice when the request has `return_tokens`.
  */
 import type { ModelView } from '../agent/service.js';
-import type { AnswerEvent, AnswerUsage, WholeAnswer } from './answer-events.js';
+import type { AnswerChoice, AnswerEvent, AnswerUsage, WholeAnswer } from './answer-events.js';
+import { textLogprobs, tokenLogprobs } from './logprobs.js';
 
 export type Endpoint = 'chat' | 'text';
 
@@ -18,9 +19,13 @@ export interface AnswerHead {
   readonly model: string;
   readonly includeUsage: boolean;
   readonly returnTokens: boolean;
+  /** Tells each token's probability. */
+  readonly logprobs: boolean;
+  newCallId(): string;
 }
 
 export type PartEvent = Extract<AnswerEvent, { kind: 'text' | 'reasoning' }>;
+export type CallEvent = Extract<AnswerEvent, { kind: 'call' | 'arguments' }>;
 export type FinishedEvent = Extract<AnswerEvent, { kind: 'finished' }>;
 
 export function answerId(endpoint: Endpoint, unique: string): string {
@@ -62,7 +67,7 @@ function chunkOf(head: AnswerHead, choice: number, fields: object, extra: object
     object: head.endpoint === 'chat' ? 'chat.completion.chunk' : 'text_completion',
     created: head.created,
     model: head.model,
-    choices: [{ index: choice, ...fields, logprobs: null }],
+    choices: [{ index: choice, logprobs: null, ...fields }],
     ...(head.includeUsage ? { usage: null } : {}),
     ...extra,
   };
@@ -73,11 +78,24 @@ export function roleChunk(head: AnswerHead, choice: number): object {
   return chunkOf(head, choice, { delta: { role: 'assistant', content: '' }, finish_reason: null });
 }
 
-export function partChunk(head: AnswerHead, part: PartEvent): object {
+/** `offset`: characters of the choice's text before this part. */
+export function partChunk(head: AnswerHead, part: PartEvent, offset: number): object {
   const tokens = head.returnTokens ? { tokens: part.tokens } : {};
   const delta = part.kind === 'reasoning' ? { reasoning_content: part.text } : { content: part.text };
   const fields = head.endpoint === 'chat' ? { delta } : { text: part.text };
-  return chunkOf(head, part.choice, { ...fields, ...tokens, finish_reason: null });
+  return chunkOf(head, part.choice, { ...fields, ...tokens, ...logprobsOf(head, part, offset), finish_reason: null });
+}
+
+function logprobsOf(head: AnswerHead, { probabilities }: Pick<PartEvent, 'probabilities'>, offset: number): object {
+  if (!head.logprobs || probabilities === undefined || probabilities.length === 0) return {};
+  return { logprobs: head.endpoint === 'chat' ? { content: tokenLogprobs(probabilities), refusal: null } : textLogprobs(probabilities, offset) };
+}
+
+export function callChunk(head: AnswerHead, event: CallEvent): object {
+  const call = event.kind === 'call'
+    ? { index: event.call, id: head.newCallId(), type: 'function', function: { name: event.name, arguments: '' } }
+    : { index: event.call, function: { arguments: event.text } };
+  return chunkOf(head, event.choice, { delta: { tool_calls: [call] }, finish_reason: null });
 }
 
 export function finishChunk(head: AnswerHead, { choice, reason, usage }: FinishedEvent): object {
@@ -97,15 +115,27 @@ export function wholeAnswer(head: AnswerHead, answer: WholeAnswer): object {
     object: head.endpoint === 'chat' ? 'chat.completion' : 'text_completion',
     created: head.created,
     model: answer.model,
-    choices: answer.choices.map(({ text, reasoning, tokens, reason }, index) => ({
+    choices: answer.choices.map((choice, index) => ({
       index,
-      ...(head.endpoint === 'chat' ? { message: { role: 'assistant', content: text, ...(reasoning === '' ? {} : { reasoning_content: reasoning }), refusal: null } } : { text }),
-      ...(head.returnTokens ? { tokens } : {}),
+      ...(head.endpoint === 'chat' ? { message: messageOf(head, choice) } : { text: choice.text }),
+      ...(head.returnTokens ? { tokens: choice.tokens } : {}),
       logprobs: null,
-      finish_reason: reason,
+      ...logprobsOf(head, choice, 0),
+      finish_reason: choice.reason,
     })),
     usage: usageOf(answer.usage),
     timings: timingsOf(answer.usage),
+  };
+}
+
+function messageOf(head: AnswerHead, { text, reasoning, calls }: AnswerChoice): object {
+  const called = calls.map((call) => ({ id: head.newCallId(), type: 'function', function: { name: call.name, arguments: call.arguments } }));
+  return {
+    role: 'assistant',
+    content: text === '' && called.length > 0 ? null : text,
+    ...(reasoning === '' ? {} : { reasoning_content: reasoning }),
+    ...(called.length === 0 ? {} : { tool_calls: called }),
+    refusal: null,
   };
 }
 

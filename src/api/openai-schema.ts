@@ -9,11 +9,18 @@
 import { z } from 'zod';
 import type { ChatMessage, CompletionTask, Prompt } from '../agent/service.js';
 import { STOP_STRING_LENGTH_MAX, STOP_STRINGS_MAX } from '../core/stop-sequence.js';
+import { MAX_ALTERNATIVES } from '../core/types.js';
+import { grammarField, jsonSchemaField, requestedGrammar, responseFormatField } from './answer-grammar.js';
 import { ApiError } from './api-error.js';
 import { dropNeutralFields } from './openai-fields.js';
+import { callId, earlierCalls, requestedTools, toolCallsField, toolChoiceField, toolsField } from './openai-tools.js';
 
 export const MODEL_NAME_LENGTH_MAX = 1024;
 export const LOGIT_BIAS_ENTRIES_MAX = 1024;
+/** Larger values are taken as "as many as pay". */
+const SPECULATIVE_MAX = 1_024;
+/** Answers to one request. */
+export const CHOICES_MAX = 32;
 /** Values (list items and object fields) in a request, the prompt's token ids aside. */
 export const BODY_VALUES_MAX = 100_000;
 const TEMPERATURE_MAX = 100;
@@ -22,6 +29,8 @@ const U32_MAX = 2 ** 32 - 1;
 
 export interface CompletionRequest {
   readonly task: CompletionTask;
+  /** Answers, each with a seed of its own. */
+  readonly choices: number;
   readonly stream: boolean;
   /** Streams only: a last chunk with `usage`. */
   readonly includeUsage: boolean;
@@ -72,6 +81,11 @@ const commonFields = {
     include_obfuscation: z.boolean().nullish(),
   }).optional(),
   return_tokens: z.boolean().default(false),
+  /** llama-server's: the most guessed tokens in a step; 0 turns guessing off, and changes no answer. */
+  'speculative.n_max': z.int().min(0).max(SPECULATIVE_MAX).optional(),
+  n: z.int().min(1).max(CHOICES_MAX).default(1),
+  grammar: grammarField.optional(),
+  json_schema: jsonSchemaField.optional(),
 };
 
 /** Most values that a request sets for the chat template. */
@@ -83,13 +97,14 @@ export function thinkingVariables(think: boolean): Readonly<Record<string, unkno
 }
 
 const textPart = z.strictObject({ type: z.literal('text'), text: z.string() });
-/** Message fields that only tools and other modalities use; empty ones pass, as clients send earlier answers back. */
+/** Message fields that other modalities use; empty ones pass, as clients send earlier answers back. */
 const absent = z.union([z.null(), z.tuple([])], 'is not supported').optional();
 const messageSchema = z.looseObject({
-  role: z.enum(['system', 'developer', 'user', 'assistant'], 'must be system, developer, user or assistant (tool calls are not supported)'),
+  role: z.enum(['system', 'developer', 'user', 'assistant', 'tool'], 'must be system, developer, user, assistant or tool'),
   content: z.union([z.string(), z.null(), z.array(textPart).min(1)], 'must be a text or a list of parts of type "text" (images, audio and files are not supported)').optional(),
   name: z.string().optional(),
-  tool_calls: absent,
+  tool_calls: toolCallsField.nullish(),
+  tool_call_id: callId.nullish(),
   function_call: absent,
   audio: absent,
 });
@@ -97,6 +112,12 @@ const messageSchema = z.looseObject({
 const chatSchema = z.object({
   ...commonFields,
   messages: z.array(messageSchema).min(1, 'must have at least one message'),
+  logprobs: z.boolean().default(false),
+  top_logprobs: z.int().min(0).max(MAX_ALTERNATIVES).optional(),
+  response_format: responseFormatField.optional(),
+  tools: toolsField.optional(),
+  tool_choice: toolChoiceField.optional(),
+  parallel_tool_calls: z.boolean().optional(),
   /** llama-server's: `none` leaves thoughts in the text. */
   reasoning_format: z.enum(['auto', 'deepseek', 'none'], 'must be "auto", "deepseek" or "none"').default('auto'),
   /** For the chat template, as far as the model's knows it. */
@@ -105,9 +126,13 @@ const chatSchema = z.object({
 });
 
 /** All but `prompt`, which `promptOf` reads: a million token ids are one prompt, not a million things to report about. */
-const textSchema = z.object(commonFields);
+const textSchema = z.object({
+  ...commonFields,
+  /** Alternatives to each token. */
+  logprobs: z.int().min(0).max(MAX_ALTERNATIVES).optional(),
+});
 
-type CommonFields = z.output<typeof textSchema>;
+type CommonFields = Omit<z.output<typeof textSchema>, 'logprobs'>;
 
 const CHAT_FIELDS: ReadonlySet<string> = new Set(Object.keys(chatSchema.shape));
 const TEXT_FIELDS: ReadonlySet<string> = new Set([...Object.keys(textSchema.shape), 'prompt']);
@@ -118,15 +143,30 @@ export function parseChatRequest(body: unknown, options: ParseOptions): Completi
   checkValueCount(given);
   const fields = parseFields(chatSchema, given);
   const variables = { ...effortVariables(fields.reasoning_effort ?? null), ...fields.chat_template_kwargs };
-  const prompt: Prompt = { kind: 'chat', messages: fields.messages.map(messageOf), ...(Object.keys(variables).length === 0 ? {} : { variables }) };
-  return { ...requestOf(fields, prompt, options), splitReasoning: fields.reasoning_format !== 'none' };
+  const asked = requestedTools(fields);
+  const prompt: Prompt = {
+    kind: 'chat',
+    messages: fields.messages.map(messageOf),
+    ...(Object.keys(variables).length === 0 ? {} : { variables }),
+    ...(asked === null ? {} : { tools: asked.tools }),
+  };
+  if ((fields.top_logprobs ?? 0) > 0 && !fields.logprobs) throw invalid('top_logprobs', 'needs "logprobs": true');
+  const request = requestOf(fields, prompt, { ...options, ...(fields.logprobs ? { probabilities: fields.top_logprobs ?? 0 } : {}) });
+  if (asked !== null && request.task.sampling.grammar !== undefined) {
+    throw invalid('tools', 'cannot be called by an answer whose form is given: leave out response_format, json_schema and grammar, or send "tool_choice": "none"');
+  }
+  const isForced = asked !== null && asked.calling.choice !== 'auto';
+  if (isForced && fields.ignore_eos) throw invalid('ignore_eos', 'cannot be together with a call that is asked for: it has an end');
+  const task = asked === null ? request.task : { ...request.task, toolCalling: asked.calling };
+  return { ...request, task, splitReasoning: fields.reasoning_format !== 'none' };
 }
 
 /** The body of `POST /v1/completions`. Throws a 400 naming the field. */
 export function parseTextRequest(body: unknown, options: ParseOptions): CompletionRequest {
   const { prompt, ...given } = dropNeutralFields(body, TEXT_FIELDS);
   checkValueCount(given);
-  return requestOf(parseFields(textSchema, given), promptOf(prompt), options);
+  const fields = parseFields(textSchema, given);
+  return requestOf(fields, promptOf(prompt), { ...options, ...(fields.logprobs === undefined ? {} : { probabilities: fields.logprobs }) });
 }
 
 /** Validates and names the first field at fault. Shared with the cluster routes. */
@@ -161,11 +201,13 @@ function valueAt(value: unknown, path: readonly PropertyKey[]): unknown {
   return current;
 }
 
-function requestOf(fields: CommonFields, prompt: Prompt, options: ParseOptions): CompletionRequest {
+function requestOf(fields: CommonFields & { readonly response_format?: z.output<typeof responseFormatField> | undefined }, prompt: Prompt, options: ParseOptions & { readonly probabilities?: number }): CompletionRequest {
   if (fields.stream_options !== undefined && !fields.stream) {
     throw invalid('stream_options', 'is for streams: send it with "stream": true');
   }
   const repeat = sameOrOne('repeat_penalty', fields.repeat_penalty, 'repetition_penalty', fields.repetition_penalty);
+  const grammar = requestedGrammar(fields);
+  if (grammar !== null && fields.ignore_eos) throw invalid('ignore_eos', 'cannot be together with a form of the answer: it has an end');
   const limit = sameOrOne('max_tokens', fields.max_tokens, 'max_completion_tokens', fields.max_completion_tokens);
   return {
     task: {
@@ -182,10 +224,14 @@ function requestOf(fields: CommonFields, prompt: Prompt, options: ParseOptions):
         presencePenalty: fields.presence_penalty,
         ignoreEos: fields.ignore_eos,
         logitBias: logitBiasOf(fields.logit_bias),
+        ...(grammar === null ? {} : { grammar }),
+        ...(fields['speculative.n_max'] === undefined ? {} : { draftTokens: fields['speculative.n_max'] }),
+        ...(options.probabilities === undefined ? {} : { probabilities: options.probabilities }),
       },
       maxTokens: limit === undefined || limit === -1 ? null : limit,
       stop: fields.stop,
     },
+    choices: fields.n,
     stream: fields.stream,
     includeUsage: fields.stream_options?.include_usage ?? false,
     returnTokens: fields.return_tokens,
@@ -217,9 +263,10 @@ function logitBiasOf(bias: Readonly<Record<string, number>>): readonly (readonly
 }
 
 function messageOf(message: z.output<typeof messageSchema>): ChatMessage {
-  const { role, content, tool_calls: _calls, function_call: _call, audio: _audio, ...others } = message;
+  const { role, content, tool_calls: calls, function_call: _call, audio: _audio, ...others } = message;
   return {
     ...others,
+    ...earlierCalls(calls),
     // Templates know `system`; `developer` is OpenAI's newer name of the same.
     role: role === 'developer' ? 'system' : role,
     content: Array.isArray(content) ? content.map((part) => part.text).join('\n') : (content ?? null),

@@ -66,7 +66,7 @@ it('counts tokens', async () => {
 
 it('refuses in its own errors: a wrong key, what is not supported, no room, a break', async () => {
   await expect(new Anthropic({ apiKey: 'wrong', baseURL: server?.address ?? '', maxRetries: 0 }).messages.create(question)).rejects.toBeInstanceOf(Anthropic.AuthenticationError);
-  const tools: Anthropic.Tool[] = [{ name: 'look', input_schema: { type: 'object' } }];
+  const tools: Anthropic.ToolUnion[] = [{ type: 'web_search_20250305', name: 'web_search' }];
   await expect(client.messages.create({ ...question, tools })).rejects.toThrow(/invalid_request_error.*'tools/);
   await expect(client.messages.create({ ...question, thinking: { type: 'between_tools' } })).rejects.toThrow('\'thinking');
   agent.script = async function* full() {

@@ -60,7 +60,7 @@ it('generates from a question with the model\'s template, and raw', async () => 
 
 it('refuses by name what it cannot do, and says errors as Ollama does', async () => {
   const messages = [{ role: 'user', content: 'Hello' }];
-  await expect(client.chat({ model: MODEL.name, messages, format: 'json' })).rejects.toThrow('\'format\'');
+  await expect(client.chat({ model: MODEL.name, messages, format: 'yaml' })).rejects.toThrow('\'format\'');
   await expect(client.generate({ model: MODEL.name, prompt: 'x', images: ['aGVsbG8='] })).rejects.toThrow('\'images\'');
   await expect(client.chat({ model: MODEL.name, messages, options: { typical_p: 0.5 } })).rejects.toThrow('options.typical_p');
   agent.script = async function* broken() {

@@ -39,6 +39,7 @@ describe('OpenAI requests', () => {
         maxTokens: null,
         stop: [],
       },
+      choices: 1,
       stream: false,
       includeUsage: false,
       returnTokens: false,
@@ -63,6 +64,7 @@ describe('OpenAI requests', () => {
         maxTokens: 7,
         stop: ['\n'],
       },
+      choices: 1,
       stream: true,
       includeUsage: true,
       returnTokens: true,
@@ -88,9 +90,7 @@ describe('OpenAI requests', () => {
   });
 
   it.each([
-    ['n', 2], ['best_of', 2], ['logprobs', true], ['logprobs', 3], ['top_logprobs', 2], ['echo', true], ['suffix', 'end'],
-    ['tools', [{ type: 'function' }]], ['tool_choice', 'required'], ['functions', [{}]],
-    ['response_format', { type: 'json_object' }], ['audio', {}], ['modalities', ['text', 'audio']], ['grammar', 'root ::= "a"'],
+    ['best_of', 2], ['echo', true], ['suffix', 'end'], ['functions', [{}]], ['audio', {}], ['modalities', ['text', 'audio']],
     ['mirostat', 2], ['stop_token_ids', [1]],
   ])('refuse %s: %j by its name', (name, value) => {
     expect(refusal(() => chat({ [name]: value }))).toMatchObject({ code: 'unsupported_parameter', param: name });
@@ -145,12 +145,62 @@ describe('OpenAI requests', () => {
     });
   });
 
-  it('refuse messages that need tools, and requests without messages', () => {
-    expect(refusal(() => chat({ messages: [{ role: 'tool', content: 'x', tool_call_id: '1' }] })).param).toBe('messages[0].role');
-    expect(refusal(() => chat({ messages: [{ role: 'assistant', tool_calls: [{ id: '1' }] }] })).param).toBe('messages[0].tool_calls');
+  it('refuse broken calls, and requests without messages', () => {
+    expect(refusal(() => chat({ messages: [{ role: 'assistant', tool_calls: [{ id: '1' }] }] })).param).toBe('messages[0].tool_calls[0].function');
     expect(refusal(() => chat({ messages: [] })).param).toBe('messages');
     expect(refusal(() => parseChatRequest({}, options))).toMatchObject({ code: 'missing_required_parameter', param: 'messages' });
     expect(refusal(() => parseChatRequest([], options)).code).toBe('invalid_type');
+  });
+
+  it('take earlier calls and their results', () => {
+    const calls = [{ id: 'c1', type: 'function', function: { name: 'look', arguments: '{"at": 1}' } }];
+    const messages = [{ role: 'user', content: 'x' }, { role: 'assistant', content: null, tool_calls: calls }, { role: 'tool', tool_call_id: 'c1', content: 'seen' }];
+    expect(chat({ messages }).task.prompt).toMatchObject({ kind: 'chat', messages: [{ role: 'user' }, { role: 'assistant', content: null, tool_calls: calls }, { role: 'tool', tool_call_id: 'c1', content: 'seen' }] });
+  });
+
+  it('take tools and the choice among them', () => {
+    const look = { type: 'function', function: { name: 'look', parameters: { type: 'object', properties: { at: { type: 'integer' } } } } };
+    const touch = { type: 'function', function: { name: 'touch', description: 'Touches.', strict: true } };
+    const asked = chat({ tools: [look, touch], tool_choice: { type: 'function', function: { name: 'touch' } }, parallel_tool_calls: false }).task;
+    expect(asked.prompt).toMatchObject({ tools: [{ name: 'look', description: '', strict: false, parameters: look.function.parameters }, { name: 'touch', description: 'Touches.', strict: true }] });
+    expect(asked.toolCalling).toEqual({ choice: { name: 'touch' }, parallel: false });
+    expect(chat({ tools: [look] }).task.toolCalling).toEqual({ choice: 'auto', parallel: true });
+    const none = chat({ tools: [look], tool_choice: 'none' }).task;
+    expect(none.toolCalling).toBeUndefined();
+    expect(none.prompt).not.toHaveProperty('tools');
+    expect(refusal(() => chat({ tool_choice: 'required' })).param).toBe('tool_choice');
+    expect(refusal(() => chat({ tools: [look], tool_choice: { type: 'function', function: { name: 'smell' } } })).message).toContain('"smell"');
+    expect(refusal(() => chat({ tools: [look, look] })).message).toContain('two tools named "look"');
+    expect(refusal(() => chat({ tools: [{ type: 'web_search' }] })).param).toBe('tools[0].type');
+    expect(refusal(() => chat({ tools: [look], response_format: { type: 'json_object' } })).param).toBe('tools');
+    expect(refusal(() => text({ tools: [look] })).param).toBe('tools');
+  });
+
+  it('take the form of an answer as a grammar', () => {
+    const schema = { type: 'object', properties: { a: { const: 1 } }, required: ['a'], additionalProperties: false };
+    const grammarOf = (fields: object) => chat(fields).task.sampling.grammar?.text;
+    expect(grammarOf({ response_format: { type: 'text' } })).toBeUndefined();
+    expect(grammarOf({ response_format: { type: 'json_object' } })).toContain('root ::= object');
+    expect(grammarOf({ response_format: { type: 'json_schema', json_schema: { name: 'x', strict: true, schema } } })).toBe(grammarOf({ json_schema: schema }));
+    expect(grammarOf({ grammar: 'root ::= "a"' })).toBe('root ::= "a"');
+    expect(text({ grammar: 'root ::= "b"' }).task.sampling.grammar).toEqual({ text: 'root ::= "b"' });
+    const unsupported = { response_format: { type: 'json_schema', json_schema: { name: 'x', schema: { type: 'object', properties: { a: { not: {} } } } } } };
+    expect(refusal(() => chat(unsupported))).toMatchObject({ code: 'unsupported_parameter', param: 'response_format.json_schema.schema' });
+    expect(refusal(() => chat(unsupported)).message).toContain('#/properties/a has "not"');
+    expect(refusal(() => chat({ grammar: 'root ::= "a"', json_schema: schema })).message).toContain('send one of');
+    expect(refusal(() => chat({ grammar: 'root ::= "a"', ignore_eos: true })).param).toBe('ignore_eos');
+    expect(refusal(() => chat({ response_format: { type: 'xml' } })).param).toBe('response_format.type');
+  });
+
+  it('take several answers and probabilities', () => {
+    expect(chat({ n: 3 }).choices).toBe(3);
+    expect(refusal(() => chat({ n: 1000 })).param).toBe('n');
+    expect(chat({ logprobs: true, top_logprobs: 4 }).task.sampling.probabilities).toBe(4);
+    expect(chat({ logprobs: true }).task.sampling.probabilities).toBe(0);
+    expect(chat({}).task.sampling.probabilities).toBeUndefined();
+    expect(refusal(() => chat({ top_logprobs: 2 })).param).toBe('top_logprobs');
+    expect(text({ logprobs: 2 }).task.sampling.probabilities).toBe(2);
+    expect(refusal(() => text({ logprobs: 21 })).param).toBe('logprobs');
   });
 
   it('take one prompt as text or token ids, alone or in a list of one', () => {

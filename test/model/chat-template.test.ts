@@ -29,8 +29,8 @@ describe('chat templates', () => {
   });
 
   it('pass tools through', () => {
-    const template = '{% if tools %}{{ tools[0].name }}{% else %}none{% endif %}';
-    expect(render(template, { ...HELLO, tools: [{ name: 'clock' }] })).toBe('clock');
+    const template = '{% if tools %}{{ tools[0].function.name }}{% else %}none{% endif %}';
+    expect(render(template, { ...HELLO, tools: [{ type: 'function', function: { name: 'clock' } }] })).toBe('clock');
     expect(render(template, HELLO)).toBe('none');
   });
 
