@@ -1,6 +1,6 @@
 /**
  * Weights from whichever peer holds them: nodes with the whole model first, then nodes with shards of it, then the others,
- * who may be in the middle of fetching it.
+ * who may be in the middle of fetching it. Who broke off a while ago, or stalled, comes last.
  */
 import { errorMessageOf, RingError } from '../core/errors.js';
 import type { NodeId, NodeRecord } from '../core/types.js';
@@ -26,8 +26,11 @@ const MAX_REJECTED = 1_024;
 export function createRemoteWeights(network: Network, records: () => readonly NodeRecord[]): RemoteWeights {
   /** `<node> <model>` whose bytes were not what they were said to be: asked last. */
   const rejected = new Set<string>();
+  /** Broke off or stalled in their last transfer: another source takes over, where there is one. */
+  const broken = new Set<NodeId>();
+  const doubt = (holder: NodeId, modelDigest: string): number => (rejected.has(`${holder} ${modelDigest}`) ? 2 : broken.has(holder) ? 1 : 0);
   const trustedFirst = (modelDigest: string): NodeId[] => holdersOf(modelDigest, records(), network.nodeId, new Set(network.peers()))
-    .toSorted((a, b) => Number(rejected.has(`${a} ${modelDigest}`)) - Number(rejected.has(`${b} ${modelDigest}`)));
+    .toSorted((a, b) => doubt(a, modelDigest) - doubt(b, modelDigest));
   async function fromFirst<T>(modelDigest: string, what: string, signal: AbortSignal, ask: (holder: NodeId) => Promise<T>): Promise<T> {
     const failures: string[] = [];
     for (const holder of trustedFirst(modelDigest)) {
@@ -53,7 +56,21 @@ export function createRemoteWeights(network: Network, records: () => readonly No
           if (rejected.size < MAX_REJECTED) rejected.add(`${holder} ${modelDigest}`);
           content.reject?.();
         };
-        return { ...content, reject };
+        return { ...content, reject, read: (offset) => watched(content.read(offset), (ended) => {
+          if (ended) broken.delete(holder);
+          else if (!signal.aborted) broken.add(holder);
+        }) };
       }),
   };
+}
+
+/** Says whether the chunks came to their end, or broke off. Whoever wants no more of them says nothing of the source. */
+async function* watched(chunks: AsyncIterable<Uint8Array>, over: (ended: boolean) => void): AsyncGenerator<Uint8Array> {
+  try {
+    yield* chunks;
+  } catch (error) {
+    over(false);
+    throw error;
+  }
+  over(true);
 }

@@ -82,7 +82,7 @@ export async function modelRemoveCommand(model: string, options: ModelsOptions):
 export async function modelPruneCommand(options: ModelsOptions & { readonly keep?: number }): Promise<void> {
   const client = await requireAgent(options.stateDir);
   const pruned = await client.post('/v1/cluster/store/prune', { keepBytes: Math.trunc((options.keep ?? 0) * 1e9) }) as { removed: number; freedBytes: number };
-  print(options, pruned, () => (pruned.removed === 0 ? 'Nothing to remove: all that is kept is in use.' : `${pruned.removed} unused stage${pruned.removed === 1 ? '' : 's'} removed, ${sizeText(pruned.freedBytes)} freed.`));
+  print(options, pruned, () => (pruned.removed === 0 ? 'Nothing to remove: no stage is kept that nothing uses.' : `${pruned.removed} unused stage${pruned.removed === 1 ? '' : 's'} removed, ${sizeText(pruned.freedBytes)} freed.`));
 }
 
 export interface LoadFlags extends ModelsOptions, LicenceOptions {

@@ -5,6 +5,9 @@ import type { ModelCard } from '../model/catalogue.js';
 import { licenceAddress } from '../model/catalogue.js';
 import type { KeptModel } from '../ports.js';
 
+/** The widest line where names allow. */
+const COLUMNS = 80;
+
 export interface ModelHolder {
   readonly hostname: string;
   readonly whole: boolean;
@@ -13,7 +16,7 @@ export interface ModelHolder {
 
 export function renderModelInfo(model: ModelView, holders: readonly ModelHolder[], kept: KeptModel | null): string {
   const lines = [
-    `${clean(model.name)}: ${clean(model.architecture)}, ${model.layers} layers, ${sizeText(model.sizeBytes)}${model.loaded ? ', being served' : ''}`,
+    headLine(model),
     `digest ${model.digest}`,
     ...(kept?.internet === null || kept === null ? [] : [`internet ${clean(kept.internet)}`]),
     '',
@@ -23,6 +26,12 @@ export function renderModelInfo(model: ModelView, holders: readonly ModelHolder[
     ...keptLines(kept),
   ];
   return lines.join('\n');
+}
+
+function headLine(model: ModelView): string {
+  const name = `${clean(model.name)}:`;
+  const facts = `${clean(model.architecture)}, ${model.layers} layers, ${sizeText(model.sizeBytes)}${model.loaded ? ', being served' : ''}`;
+  return name.length + 1 + facts.length <= COLUMNS ? `${name} ${facts}` : `${name}\n  ${facts}`;
 }
 
 /** A card a line: name, size, context, licence and the usual quantisation; `*` = restricted. */
@@ -65,7 +74,8 @@ function keptLines(kept: KeptModel | null): string[] {
   if (kept === null || (kept.path === null && kept.shards.length === 0)) return ['Nothing of it is on this machine.'];
   const file = kept.path === null ? [] : [`  ${clean(kept.path)}${kept.ours ? '' : ' (used in place)'}`];
   const shards = kept.shards.map((shard) => `  layers ${shardText(shard)}, ${sizeText(shard.bytes)}${shard.complete ? '' : ', half fetched'}${shard.inUse ? ', in use' : ''}`);
-  const end = kept.inUse ? 'It is being served and cannot be removed now.' : `"agent models rm ${clean(kept.name)}" frees ${sizeText(kept.freesBytes)}.`;
+  const frees = kept.freesBytes === 0 ? 'A removal frees nothing: the file is not ours, and stays.' : `"agent models rm ${clean(kept.name)}" frees ${sizeText(kept.freesBytes)}.`;
+  const end = kept.inUse ? 'It is being served: it cannot be removed before "agent models unload".' : frees;
   return ['On this machine', ...file, ...shards, end];
 }
 

@@ -92,7 +92,7 @@ export class ModelKeeper implements ModelUpkeep {
   async remove(reference: string): Promise<{ readonly model: string; readonly freedBytes: number; readonly leftInPlace: string | null }> {
     const kept = (await this.list()).find((model) => model.digest === this.digestOf(reference));
     if (kept === undefined) throw unknownModel(reference, this.parts.models());
-    if (kept.inUse) throw new RingError('bad_request', `${kept.name} is being served: unload it first`, { model: kept.name });
+    if (kept.inUse) throw new RingError('bad_request', `${kept.name} is being served: "agent models unload ${kept.name}" comes first`, { model: kept.name });
     for (const shard of await keptShards(this.shardDirectory)) if (shard.modelDigest === kept.digest) await removeShard(shard);
     if (kept.path !== null && kept.ours) for (const path of modelFiles(kept.path)) await this.removeFile(path);
     for (const [room, ending] of [['headers', 'header'], ['vocabularies', 'gguf']] as const) await this.removeFile(join(this.parts.stateDirectory, room, `${kept.digest}.${ending}`));

@@ -4,6 +4,7 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { createRemoteWeights } from '../../src/agent/holders.js';
+import { RingError } from '../../src/core/errors.js';
 import type { NodeId, NodeRecord } from '../../src/core/types.js';
 import { parseGgufHeader } from '../../src/model/gguf-reader.js';
 import { FetchingTensorSource } from '../../src/model/remote-tensors.js';
@@ -30,7 +31,9 @@ function holder(nodeId: NodeId): NodeRecord {
 }
 
 /** The stage's file, made from these peers' weights. `lies`: what a peer makes of a tensor's bytes. */
-async function make(peers: readonly NodeId[], lies: Readonly<Record<NodeId, (bytes: Uint8Array) => Uint8Array>>): Promise<{ readonly file: Uint8Array; readonly asked: Readonly<Record<string, number>>; readonly accused: readonly NodeId[] }> {
+async function make(
+  peers: readonly NodeId[], lies: Readonly<Record<NodeId, (bytes: Uint8Array) => Uint8Array>>, stalls: ReadonlySet<NodeId> = new Set(),
+): Promise<{ readonly file: Uint8Array; readonly asked: Readonly<Record<string, number>>; readonly accused: readonly NodeId[] }> {
   const asked: Record<string, number> = {};
   const accused: NodeId[] = [];
   const network: Pick<Network, 'nodeId' | 'peers' | 'fetchTensor'> = {
@@ -45,6 +48,7 @@ async function make(peers: readonly NodeId[], lies: Readonly<Record<NodeId, (byt
       return {
         sizeBytes: right.length, digest: createHash('sha256').update(right).digest('hex'), reject: () => void accused.push(from),
         read: async function* read(offset) {
+          if (stalls.has(from)) throw new RingError('timeout', 'nothing came for a while');
           for (let at = offset; at < sent.length; at += 500) yield sent.slice(at, at + 500);
         },
       };
@@ -75,5 +79,16 @@ describe('weights that are not what they were said to be', () => {
 
   it('from the only one that has them: refused after a bounded number of attempts, each counted', async () => {
     await expect(make(['liar'], { liar: flipped })).rejects.toMatchObject({ code: 'digest_mismatch' });
+  });
+});
+
+describe('weights that do not come', () => {
+  it('a peer that stalls is asked no more while another one has them', async () => {
+    const right = await make(['honest'], {});
+    const { file, asked, accused } = await make(['stalled', 'honest'], {}, new Set(['stalled']));
+    expect(Buffer.compare(file, right.file)).toBe(0);
+    expect(accused).toEqual([]);
+    expect(asked['stalled']).toBe(1);
+    expect(asked['honest']).toBe(right.asked['honest']);
   });
 });

@@ -20,7 +20,7 @@ describe('what is known of a model', () => {
       '',
       'On this machine',
       '  layers 0-4 with the embedding and the output, 4.9 MB, in use',
-      'It is being served and cannot be removed now.',
+      'It is being served: it cannot be removed before "agent models unload".',
     ].join('\n'));
     expect(renderModelInfo(model, [], { ...kept, inUse: false, path: '/nas/small.gguf', shards: [{ ...shard, complete: false, inUse: false }] })).toMatch(
       /No node holds any of it[^]*\/nas\/small\.gguf \(used in place\)[^]*half fetched\n"agent models rm small" frees 4\.9 MB\./);
