@@ -266,7 +266,8 @@ function modelGone(context: Context): Outcome | null {
   if (model !== null && weightsAreThere(model, context.view.members)) return null;
   if (context.view.unsettled) return { instance: context.instance, again: false };
   const name = model?.name ?? context.instance.request.model;
-  return fail(context, 'placement', 'unknown_model', `no node that is here holds the model ${name}: bring back a node that has it, or copy the file to one that is here`);
+  // A model that was known comes back with a node: that is no mistake of whoever asks for it.
+  return fail(context, 'placement', model === null ? 'unknown_model' : 'no_placement', `no node that is here holds the model ${name}: bring back a node that has it, or copy the file to one that is here`);
 }
 
 function shapeMissing(context: Context): Outcome | null {
