@@ -222,6 +222,10 @@ describe('a running agent', () => {
     expect(JSON.parse(plan.stdout)).toMatchObject({ stages: [{ rank: 0, backend: 'cpu', range: { start: 0, end: 5 } }] });
     expect((JSON.parse(models.stdout) as object[])[0]).toMatchObject({ name: MODEL, loaded: true });
     for (const line of text.stdout.split('\n')) expect(line.length, text.stdout).toBeLessThanOrEqual(80);
+    // A sentence alone is for the only model that is served; a slip in a name is told.
+    const [sentence, slip] = await Promise.all([command('run', 'In the beginning', ...flags), command('run', 'kjv_q8_0', 'x')]);
+    expect(JSON.parse(sentence.stdout)).toMatchObject({ tokens: answer.tokens });
+    expect([slip.code, slip.stderr]).toEqual([1, expect.stringContaining(`did you mean "${MODEL}"`)]);
   });
 
   it('keeps its state directory for itself', async () => {

@@ -202,7 +202,7 @@ describe('a ring of three agents', () => {
     const other = await load({ contextTokens: 256 });
     expect([other.status, await other.json()]).toMatchObject([409, { error: { code: 'conflict', message: expect.stringContaining('context of 512 tokens and 16 slots') as string } }]);
     expect((await load({ contextTokens: CONTEXT, slots: 16 })).status).toBe(200);
-    await expect(client(1).chat.completions.create({ model: 'kjv_q8_0', messages: [{ role: 'user', content: 'x' }] })).rejects.toThrow(`did you mean "${MODEL}"?`);
+    await expect(client(1).chat.completions.create({ model: 'kjv_q8_0', messages: [{ role: 'user', content: 'x' }] })).rejects.toThrow(`did you mean "${MODEL}"`);
   });
 
   it('lists, streams and counts for the openai client, from a node that is not the head', async () => {
