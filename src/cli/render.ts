@@ -8,6 +8,7 @@
  */
 import Table from 'cli-table3';
 import type { ClusterStatus, InstanceView, ModelView, NodeView, StageView } from '../agent/service.js';
+import { durationText, FOR_EVER_MS } from '../core/instance-life.js';
 import type { Backend, LayerRange, NodeId, Plan, PlanNote, Term, Spill } from '../core/types.js';
 
 /** The widest that a line gets. */
@@ -148,7 +149,7 @@ function renderInstance(instance: InstanceView, names: ReadonlyMap<NodeId, strin
   const load = instance.activeSequences === null
     ? []
     : [`${instance.activeSequences} running, ${instance.queuedSequences ?? 0} waiting`];
-  const facts = [instance.state, ...(instance.slots > 0 ? [slotsText(instance)] : []), ...load];
+  const facts = [instance.state, ...stayText(instance), ...(instance.slots > 0 ? [slotsText(instance)] : []), ...load];
   const lines = [wrap(`${clip(instance.model, MODEL_COLUMNS)}: ${facts.join(', ')}`, '')];
   if (instance.reason !== '') lines.push(wrap(clean(instance.reason), '  '));
   const parts = [lines.join('\n')];
@@ -166,6 +167,12 @@ function renderInstance(instance: InstanceView, names: ReadonlyMap<NodeId, strin
     parts.push(`A hop costs ${grouped(Math.round(overheadMicros))} µs beside ${grouped(Math.round(computeMicros))} µs of compute (${counted(samples, 'step')} measured).`);
   }
   return parts.join('\n\n');
+}
+
+/** Nothing of what stays until its room is needed. */
+function stayText({ life }: InstanceView): string[] {
+  if (life.pinned) return ['pinned'];
+  return life.keepAliveMs === null || life.keepAliveMs >= FOR_EVER_MS ? [] : [`unloaded after ${durationText(life.keepAliveMs)} idle`];
 }
 
 function renderStages(stages: readonly StageView[], names: ReadonlyMap<NodeId, string>): string {
@@ -196,6 +203,7 @@ function nodeFacts({ nodeId, capabilities }: NodeView, names: ReadonlyMap<NodeId
   });
   return [
     ...(speeds.length === 0 ? [] : [`${name}: measured: ${speeds.join('; ')}`]),
+    ...(capabilities.storeRoomBytes === undefined ? [] : [`${name}: room on disk for ${bytesText(capabilities.storeRoomBytes)} of stages`]),
     ...(links.length === 0 ? [] : [`${name}: there and back to ${links.join(', ')}`]),
     ...(capabilities.hints ?? []).map((hint) => `${name}: ${hint}`),
   ];
