@@ -21,7 +21,7 @@ const SYSTEM = [
   'Working directory: /home/user/project (a git repository on branch main, three files changed)',
   'Platform: linux; today: 2026-01-15; shell: bash',
   '',
-  ...Array.from({ length: 12 }, (_, index) => `## Convention ${index + 1}\n${RULES[index % RULES.length]} In directory packages/p${index} the tests are run with "npm test -w p${index}".`),
+  ...Array.from({ length: 4 }, (_, index) => `## Convention ${index + 1}\n${RULES[index % RULES.length]} In directory packages/p${index} the tests are run with "npm test -w p${index}".`),
 ].join('\n');
 
 function tool(name: string, description: string, properties: Record<string, unknown>, required: readonly string[]): OpenAI.ChatCompletionTool {
@@ -46,7 +46,7 @@ const TOOLS: readonly OpenAI.ChatCompletionTool[] = [
   tool('todo_write', 'The list of tasks, whole.', {
     todos: {
       type: 'array',
-      maxItems: 4,
+      maxItems: 2,
       items: {
         type: 'object',
         properties: { content: { type: 'string', minLength: 1, maxLength: 30 }, status: { type: 'string', enum: ['pending', 'in_progress', 'completed'] }, id: { type: 'string', pattern: '^[0-9]{1,3}$' } },
