@@ -2,13 +2,13 @@
 import { execFile } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
-import { homedir, platform, userInfo } from 'node:os';
+import { homedir, platform } from 'node:os';
 import { dirname, resolve } from 'node:path';
 import type { Command } from 'commander';
 import { errorMessageOf, RingError } from '../core/errors.js';
 import { ownCommand } from './own-command.js';
 import { servicePlan } from './service-unit.js';
-import type { ServicePlan } from './service-unit.js';
+import type { ServicePlan, UserOfMachine } from './service-unit.js';
 
 const CALL_DEADLINE_MS = 120_000;
 /** Options of `agent start` whose value is a path, which means something else where the service runs. */
@@ -65,9 +65,11 @@ function planned(command: readonly string[]): ServicePlan {
   return plan;
 }
 
-function user() {
-  const { username, uid } = userInfo();
-  return { home: homedir(), name: username, id: uid, configHome: process.env['XDG_CONFIG_HOME'] };
+/** Not from the system's list of users, which a container may be without. */
+function user(): UserOfMachine {
+  const id = process.getuid?.() ?? 0;
+  const { USER, LOGNAME, XDG_CONFIG_HOME } = process.env;
+  return { home: homedir(), name: USER ?? LOGNAME ?? String(id), id, configHome: XDG_CONFIG_HOME };
 }
 
 function withAbsolutePaths(typed: readonly string[]): readonly string[] {
