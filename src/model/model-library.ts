@@ -6,8 +6,8 @@
  */
 import { join } from 'node:path';
 import { existsSync } from 'node:fs';
-import { stat } from 'node:fs/promises';
-import { RingError } from '../core/errors.js';
+import { rm, stat } from 'node:fs/promises';
+import { errorCodeOf, RingError } from '../core/errors.js';
 import type { HeldModel, HeldShard, ModelShape } from '../core/types.js';
 import type { ChatPrompt, Log, ModelDetails, ModelLibrary, RemoteWeights, StageFiles, StageFilesRequest, StagePart, TensorContent, WeightsHeader } from '../ports.js';
 import { catalogueReference, readCatalogue } from './catalogue.js';
@@ -35,6 +35,7 @@ import { embeddingInModel, isWhole, planStageFile } from './stage-file.js';
 import type { TensorSource } from './stage-writer.js';
 import { embeddingFileOf, isStageComplete, writeHeaderOnly, writeStageFile } from './stage-writer.js';
 import { DigestCache, PlacedTensorSource } from './tensor-source.js';
+import { expectWhole } from './whole-check.js';
 
 /** Parsed headers and templates kept in memory. */
 const MAX_PARSED_HEADERS = 16;
@@ -181,15 +182,26 @@ export class DiskModelLibrary implements ModelLibrary {
       if (!await isStageComplete(layout, target)) await this.keeper.makeRoom(neededBytes, { modelDigest: model.digest, ...spec });
       // After room was made: what was removed is no source any more.
       const source = stored !== null ? this.storedSource(stored) : await this.fetchingSource(header, remote, request);
-      return writeStageFile(layout, source, target, {
+      const { readBytes } = await writeStageFile(layout, source, target, {
         signal: request.signal, onProgress: ({ doneBytes, totalBytes }) => request.onProgress(totalBytes === 0 ? 1 : doneBytes / totalBytes),
       });
+      if (readBytes > 0 && stored === null && isWhole(spec, model.layers)) await this.compareWhole(header, target);
     });
     await noteUse(target);
     this.heldShards = this.shardCache.list();
     const rows = layout.embedding;
     const copied = rows === null ? null : { file: embeddingFileOf(target), offset: 0, ggmlType: rows.ggmlType, rows: rows.rows };
     return { stageFile: target, embedding: stored?.loadable === true && head && !isWhole(spec, model.layers) ? embeddingInModel(stored.header) : copied, bytes: layout.fileBytes };
+  }
+
+  /** With what the hub says of its files; what is not the same goes, so that the next attempt begins anew. */
+  private async compareWhole(header: GgufHeader, target: string): Promise<void> {
+    try {
+      await expectWhole(header, await this.shardCache.places(header), this.internet.fileDigests(header.identity.digest));
+    } catch (error) {
+      if (errorCodeOf(error) === 'digest_mismatch') for (const path of [target, embeddingFileOf(target)]) await rm(path, { force: true });
+      throw error;
+    }
   }
 
   async convertedFile({ model, range, head, tail }: StagePart, sourceFile: string, precision: string): Promise<{ file: string; bytes: number | null }> {

@@ -111,6 +111,18 @@ describe('a stage from the internet', () => {
     for (const tensor of header.tensors) expect(hub.mostGiven(`${REPOSITORY}/${FILE}`, tensor.offset, tensor.offset + tensor.sizeBytes), tensor.name).toBe(1);
   });
 
+  it('is compared with the hub\'s SHA-256 when it is the whole model: a flipped byte is noticed, and the next attempt is right', async () => {
+    const one = await library();
+    const model = await resolved(one);
+    hub.faults.push({ kind: 'flip', at: 77 });
+    const fetch = () => one.stageFiles({ model, range: { start: 0, end: 4 }, head: true, tail: true, signal: QUIET, onProgress: () => undefined }, NOBODY);
+    await expect(fetch()).rejects.toThrow(/arrived damaged.*the hub says .*thrown away: try again/);
+    expect(one.shards()).toEqual([]);
+    const made = await fetch();
+    expect((await readGgufHeader(made.stageFile)).tensors).toHaveLength(names.length);
+    expect(one.shards()).toHaveLength(1);
+  });
+
   it('leaves out of the range what a peer has', async () => {
     const [one, peer] = [await library(), await library()];
     const model = await resolved(one);
