@@ -8,7 +8,7 @@ import type { ControlMessage, GenerateMessage } from '../core/messages.js';
 import { StageLoad } from '../core/stage-load.js';
 import { StepTraces } from '../core/step-traces.js';
 import type { RequestTrace } from '../core/step-traces.js';
-import type { NodeId, Plan } from '../core/types.js';
+import type { NodeId, Plan, TokenPace } from '../core/types.js';
 import type { Clock, Log } from '../ports.js';
 import { encodeActivation } from '../wire/activation-codec.js';
 import type { ActivationHeader } from '../wire/activation-codec.js';
@@ -50,6 +50,7 @@ export class Head {
   private overheadMicros = 0;
   private computeMicros = 0;
   private samples = 0;
+  private stageMicros: readonly number[] = [];
   private taken = 0;
   private hadRequests = false;
   private closed = false;
@@ -128,6 +129,13 @@ export class Head {
     return this.load.busyShares(this.ports.clock.now());
   }
 
+  /** Null before an answer was alone. */
+  pace(): TokenPace | null {
+    if (this.samples === 0) return null;
+    const tokenMicros = Math.round(this.computeMicros + this.overheadMicros * this.plan.stages.length);
+    return { tokenMicros, stageMicros: this.stageMicros.map(Math.round) };
+  }
+
   hops(): HopFigures {
     return { overheadMicros: Math.round(this.overheadMicros), computeMicros: Math.round(this.computeMicros), samples: this.samples };
   }
@@ -192,6 +200,10 @@ export class Head {
     const weight = this.samples === 0 ? 1 : HOP_SMOOTHING;
     this.overheadMicros += (overhead - this.overheadMicros) * weight;
     this.computeMicros += (header.computeMicros - this.computeMicros) * weight;
+    this.stageMicros = header.stageMicros.map((micros, rank) => {
+      const before = this.stageMicros[rank] ?? micros;
+      return before + (micros - before) * weight;
+    });
     this.samples += 1;
     return nowMs - sent.atMs;
   }

@@ -54,6 +54,7 @@ export class LocalStage {
   private residentBytes = 0;
   private fetchedBytes = 0;
   private progressSaidMs: number | null = null;
+  private buildMs: number | null = null;
   private runner: Runner | null = null;
   private outbound: FrameLink | null = null;
   private inbound: FrameLink | null = null;
@@ -99,17 +100,20 @@ export class LocalStage {
       error: this.error,
       residentBytes: this.residentBytes,
       fetchedBytes: this.fetchedBytes,
+      ...(this.buildMs === null ? {} : { buildMs: this.buildMs }),
     };
   }
 
   /** Fetches, loads, joins up. Never throws: a failure becomes the status. */
   async start(): Promise<void> {
+    const startedAtMs = this.ports.clock.now();
     try {
       const files = await this.prepareFiles();
       if (this.stopped) return;
       this.setState('loading');
       await this.load(await this.inPrecision(files));
       if (this.stopped) return;
+      this.buildMs = Math.round(this.ports.clock.now() - startedAtMs);
       this.setState('ready');
       if (this.plan.stages.length > 1) await this.dialNext();
       if (!this.stopped && this.isHead) this.events.becameReady();

@@ -7,7 +7,7 @@ import type { ReasoningMarks } from '../core/reasoning.js';
 import type { ToolCalling, ToolDefinition } from '../core/tools/tool-use.js';
 import type {
   Backend, Capabilities, HeldModel, InstanceLife, InstanceState, LayerRange, NodeId, Plan, PlacementPolicy, PlanNote, RequestedNode, SamplingSettings,
-  Spill, StageState, Term,
+  Spill, StageState, Term, TokenPace,
 } from '../core/types.js';
 import type { RequestTrace } from '../core/step-traces.js';
 import type { ModelDetails, ModelUpkeep } from '../ports.js';
@@ -108,6 +108,8 @@ export interface StageView {
   readonly spill: Spill | null;
   readonly residentBytes: number;
   readonly fetchedBytes: number;
+  /** Until it was ready, in ms; null or absent = not yet. */
+  readonly buildMs?: number | null;
   /** Share of the last seconds that its runner computed, 0..1. Known on the head's node only; null or absent elsewhere. */
   readonly busyShare?: number | null;
 }
@@ -132,6 +134,10 @@ export interface InstanceView {
   readonly stepsInFlight: number | null;
   /** Prompt tokens that were not computed because a slot held them already, since the plan began. Known on the head's node only. */
   readonly reusedTokens?: number | null;
+  /** Of one answer alone in the ring, by the plan. Absent or null = not known. */
+  readonly predictedTokensPerSecond?: number | null;
+  /** The same as the head measured it. Absent or null = not yet. */
+  readonly pace?: TokenPace | null;
   /** Measured on decode steps that were alone in the ring: time per edge that no runner computed. */
   readonly hops: { readonly overheadMicros: number; readonly computeMicros: number; readonly samples: number } | null;
 }

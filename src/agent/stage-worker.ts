@@ -80,7 +80,11 @@ export class StageWorker {
   }
 
   statuses(): StageStatus[] {
-    return [...this.entries.values()].map(({ stage, head }) => (head === null ? stage.status() : { ...stage.status(), requests: head.requests() }));
+    return [...this.entries.values()].map(({ stage, head }) => {
+      if (head === null) return stage.status();
+      const pace = head.pace();
+      return { ...stage.status(), requests: head.requests(), ...(pace === null ? {} : { pace }) };
+    });
   }
 
   acceptLink(from: NodeId, edge: RingEdge, link: FrameLink): void {

@@ -1,7 +1,7 @@
 /** The cluster as people and programs see it: `/v1/cluster`, `agent status`. Only reads. */
 import type { ClusterNode } from '../core/cluster.js';
 import { lifeOf } from '../core/instance-life.js';
-import type { Instance, NodeId, Plan, StagePlan, StageStatus } from '../core/types.js';
+import type { Instance, NodeId, Plan, StagePlan, StageStatus, TokenPace } from '../core/types.js';
 import type { Network } from '../ports.js';
 import type { HeadFigures } from './head.js';
 import type { ClusterStatus, InstanceView, NodeView, StageView, TracesView } from './service.js';
@@ -52,13 +52,25 @@ export function instanceView(instance: Instance, sources: ViewSources): Instance
     queuedSequences: figures?.queued ?? null,
     stepsInFlight: figures?.inFlight ?? null,
     reusedTokens: figures?.reusedTokens ?? null,
+    predictedTokensPerSecond: plan?.predictedTokensPerSecond ?? null,
+    pace: plan === null ? null : paceOf(plan, sources),
     hops: figures?.hops ?? null,
   };
 }
 
-function stageView(plan: Plan, stage: StagePlan, sources: ViewSources, busyShare: number | null): StageView {
+/** The head tells everybody, with the state of its stage. */
+function paceOf(plan: Plan, sources: ViewSources): TokenPace | null {
+  const [head] = plan.stages;
+  return head === undefined ? null : statusOf(plan, head, sources)?.pace ?? null;
+}
+
+function statusOf(plan: Plan, stage: StagePlan, sources: ViewSources): StageStatus | undefined {
   const matches = (status: StageStatus): boolean => status.planId === plan.planId && status.rank === stage.rank;
-  const status = sources.localStatuses.find(matches) ?? sources.cluster.stageStatuses().get(stage.nodeId)?.find(matches);
+  return sources.localStatuses.find(matches) ?? sources.cluster.stageStatuses().get(stage.nodeId)?.find(matches);
+}
+
+function stageView(plan: Plan, stage: StagePlan, sources: ViewSources, busyShare: number | null): StageView {
+  const status = statusOf(plan, stage, sources);
   return {
     rank: stage.rank,
     nodeId: stage.nodeId,
@@ -72,6 +84,7 @@ function stageView(plan: Plan, stage: StagePlan, sources: ViewSources, busyShare
     spill: stage.spill ?? null,
     residentBytes: status?.residentBytes ?? 0,
     fetchedBytes: status?.fetchedBytes ?? 0,
+    buildMs: status?.buildMs ?? null,
     busyShare,
   };
 }

@@ -54,6 +54,7 @@ export function renderPlan(plan: Plan, nodes: readonly NodeView[]): string {
     [
       `${clip(model.name, MODEL_COLUMNS)}: ${clean(model.architecture)}, ${counted(model.layers, 'layer')}, ${bytesText(model.sizeBytes)}`,
       `${counted(plan.stages.length, 'stage')}, ${slotsText(plan)}, KV ${plan.keyType}/${plan.valueType}, ${bytesText(total)} predicted`,
+      ...(plan.predictedTokensPerSecond === undefined ? [] : [`${paceText(plan.predictedTokensPerSecond)} predicted for one answer alone`]),
     ].join('\n'),
     ringText(plan.stages, names),
     renderTable(['Rank', 'Node', 'Id', 'Layers', 'Backend', 'Predicted'], rows, [0, 5]),
@@ -161,6 +162,8 @@ function renderInstance(instance: InstanceView, names: ReadonlyMap<NodeId, strin
     parts.push(failures.map((stage) => listItem(`stage ${stage.rank} on ${stageNode(stage, names)}: ${stage.error ?? ''}`)).join('\n'));
   }
   if (instance.notes.length > 0) parts.push(notesText(instance.notes, names));
+  const speed = speedText(instance, names);
+  if (speed !== null) parts.push(speed);
   // A ring of one has no hop.
   if (instance.stages.length > 1 && instance.hops !== null && instance.hops.samples > 0) {
     const { overheadMicros, computeMicros, samples } = instance.hops;
@@ -173,6 +176,34 @@ function renderInstance(instance: InstanceView, names: ReadonlyMap<NodeId, strin
 function stayText({ life }: InstanceView): string[] {
   if (life.pinned) return ['pinned'];
   return life.keepAliveMs === null || life.keepAliveMs >= FOR_EVER_MS ? [] : [`unloaded after ${durationText(life.keepAliveMs)} idle`];
+}
+
+/** Predicted beside measured, where a token's time goes, and how long each node took to be ready. Null = nothing is known. */
+function speedText(instance: InstanceView, names: ReadonlyMap<NodeId, string>): string | null {
+  const predicted = instance.predictedTokensPerSecond ?? null;
+  const pace = instance.pace ?? null;
+  const measured = pace === null || pace.tokenMicros <= 0 ? null : 1e6 / pace.tokenMicros;
+  const lines: string[] = [];
+  const said = [
+    ...(predicted === null ? [] : [`${paceText(predicted)} predicted`]), ...(measured === null ? [] : [`${paceText(measured)} measured`]),
+  ];
+  if (said.length > 0) lines.push(listItem(`one answer alone: ${said.join(', ')}`));
+  if (pace !== null && instance.stages.length > 0 && pace.stageMicros.length === instance.stages.length) {
+    const between = Math.max(0, pace.tokenMicros - pace.stageMicros.reduce((sum, micros) => sum + micros, 0));
+    const path = instance.stages.map((stage, index) => `${stageNode(stage, names)} ${millisText((pace.stageMicros[index] ?? 0) / 1000)}`);
+    lines.push(listItem(`a token takes ${millisText(pace.tokenMicros / 1000)}: ${path.join(' + ')} + ${millisText(between / 1000)} between them`));
+  }
+  const built = instance.stages.flatMap((stage) => (stage.buildMs === undefined || stage.buildMs === null ? [] : [`${stageNode(stage, names)} ${(stage.buildMs / 1000).toFixed(1)} s`]));
+  if (built.length > 0) lines.push(listItem(`ready after ${built.join(', ')}`));
+  return lines.length === 0 ? null : lines.join('\n');
+}
+
+function paceText(tokensPerSecond: number): string {
+  return `${tokensPerSecond.toFixed(tokensPerSecond < 100 ? 1 : 0)} tok/s`;
+}
+
+function millisText(ms: number): string {
+  return `${ms.toFixed(ms < 10 ? 2 : 1)} ms`;
 }
 
 function renderStages(stages: readonly StageView[], names: ReadonlyMap<NodeId, string>): string {

@@ -10,7 +10,7 @@ import type { NodeBudget } from './budget.js';
 import { mainBytes } from './memory-model.js';
 import type { MemoryTable } from './memory-model.js';
 import type { PlacementNode } from './placement-types.js';
-import type { Backend, Capabilities, ModelShape } from './types.js';
+import type { Backend, Capabilities, LayerRange, ModelShape } from './types.js';
 
 /** What a step costs a stage beside computing: the pipe to the runner and back, encoding, two processes that wake up. */
 export const STEP_OVERHEAD_SECONDS = 0.0005;
@@ -91,6 +91,21 @@ export interface StageTimeQuestion {
   readonly active: number;
   readonly budget: NodeBudget;
   readonly speed: NodeSpeed;
+}
+
+export interface RingStage extends Omit<StageTimeQuestion, 'shape' | 'active'> {
+  readonly range: LayerRange;
+  /** It computes every sequence again with each token: no bandwidth says how long that takes. */
+  readonly recomputes: boolean;
+}
+
+/** Of one answer in a ring of these stages; null when one of them was not measured, or recomputes. */
+export function ringTokensPerSecond(shape: ModelShape, stages: readonly RingStage[]): number | null {
+  if (stages.length === 0 || stages.some(({ speed, recomputes }) => !speed.measured || recomputes)) return null;
+  const active = activePart(shape);
+  const seconds = stages.reduce((sum, { range, ...stage }) =>
+    sum + stageSeconds({ shape, active, ...stage }, range.start, range.end) + (stages.length === 1 ? 0 : stage.speed.hopSeconds), 0);
+  return 1 / seconds;
 }
 
 /** Seconds of layers `[start, end)`, without a hop. */

@@ -27,7 +27,7 @@ export interface Candidate {
   readonly settings?: NodeSettings;
   /** Its own, where its weights or its cache take other room than the problem's table says. */
   readonly table?: MemoryTable;
-  /** Policy `auto` only, and only when somebody was measured. */
+  /** Only when somebody was measured. */
   readonly speed?: NodeSpeed;
   /** Absent = its disk is no question. */
   readonly disk?: NodeDisk;

@@ -12,8 +12,10 @@ import type { GgmlCacheType, LayerRange, ModelShape } from './types.js';
 export const CACHE_CELL_PADDING = 256;
 /** Tokens in one engine call when nobody says otherwise (n_batch = n_ubatch). */
 export const DEFAULT_BATCH_TOKENS = 512;
-/** The engine's libraries and the runner's own growth once a stage runs. */
+/** The engine's libraries, and what a process needs once a stage has run. */
 const STAGE_CONSTANT_BYTES = 8.5e6;
+/** What a runner grows by while it serves: JavaScript's heap (process/runner-process.ts bounds its young part), frames on the pipe. */
+export const RUNNER_GROWTH_BYTES = 5e6;
 /** The engine reads a tensor into a buffer that its allocator keeps up to this size. */
 const MAX_READ_BUFFER_BYTES = 32e6;
 /** A layer's largest tensor is about this part of it. */
@@ -181,7 +183,7 @@ function bufferBytes(shape: ModelShape, options: Required<StageMemoryOptions>, p
   const logits = 4 * 2 * slots * shape.vocabularySize;
   const sampling = shape.vocabularySize * (VOCABULARY_BYTES_PER_TOKEN + SAMPLER_BYTES_PER_TOKEN * slots) + logits;
   const samples = position === 'whole' || position === 'tail';
-  return STAGE_CONSTANT_BYTES + graph + mask + rows + readBuffer + (samples ? sampling : 0);
+  return STAGE_CONSTANT_BYTES + RUNNER_GROWTH_BYTES + graph + mask + rows + readBuffer + (samples ? sampling : 0);
 }
 
 function padCells(tokens: number): number {

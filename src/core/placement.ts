@@ -6,7 +6,8 @@
  */
 import { assignShardBackends } from './backends.js';
 import { nodeBudgets } from './budget.js';
-import { nodeSpeeds } from './decode-speed.js';
+import { nodeSpeeds, ringTokensPerSecond } from './decode-speed.js';
+import type { RingStage } from './decode-speed.js';
 import { assert } from './errors.js';
 import type { ErrorCode } from './errors.js';
 import { preferHeld } from './held-tiling.js';
@@ -51,7 +52,7 @@ export function placeModel(input: PlacementInput, memory: MemoryModel = libllama
   const budgets = nodeBudgets(nodes, shape.supportedBackends, labels);
   if (budgets.kind === 'missing_device') return impossible('backend_missing', budgets.message, excluded);
   const speeds = speedWeights(nodes);
-  const decodeSpeeds = wantsFastest(input) ? nodeSpeeds(nodes, budgets.budgets, shape) : null;
+  const decodeSpeeds = nodeSpeeds(nodes, budgets.budgets, shape);
   const candidates = budgets.budgets.map((budget, index): Candidate => {
     const speed = decodeSpeeds?.[index];
     const settings = nodes[index]?.settings;
@@ -202,6 +203,7 @@ function planOf(
   }
   assert(stages.at(-1)?.range.end === input.shape.layers, 'stages reach the last layer');
   const nodeBackends = new Map(used.map(({ candidate }) => [candidate.budget.nodeId, candidate.budget.backends] as const));
+  const predicted = predictedSpeed(problem, used);
   const backends = assignShardBackends(stages, nodeBackends, input.shape.supportedBackends);
   const spills = stages.flatMap((stage, index) => {
     const candidate = used[index]?.candidate;
@@ -217,8 +219,16 @@ function planOf(
     slots: size.slots,
     keyType: input.keyType,
     valueType: input.valueType,
+    ...(predicted === null ? {} : { predictedTokensPerSecond: predicted }),
     explanation: [...notes, ...backends.notes, ...spills],
   };
+}
+
+function predictedSpeed(problem: LayerProblem, used: readonly Placed[]): number | null {
+  const stages = used.flatMap(({ candidate, range }): RingStage[] => (candidate.speed === undefined ? [] : [{
+    table: tableOn(problem, candidate), budget: candidate.budget, speed: candidate.speed, range, recomputes: candidate.settings?.keyValueCache === 'none',
+  }]));
+  return stages.length < used.length ? null : ringTokensPerSecond(problem.shape, stages);
 }
 
 function precisionNotes({ nodeId, precision }: StagePlan): readonly PlanNote[] {

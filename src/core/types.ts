@@ -192,6 +192,8 @@ export interface Plan {
   readonly slots: number;
   readonly keyType: GgmlCacheType;
   readonly valueType: GgmlCacheType;
+  /** One answer alone in the ring, by measured bandwidths. Absent = a node of it was not measured, or computes without a cache. */
+  readonly predictedTokensPerSecond?: number;
   /** Nodes left out, with the reason, and everything that was shrunk. For people. */
   readonly explanation: readonly PlanNote[];
 }
@@ -280,6 +282,14 @@ export interface DesiredState {
   readonly removed?: readonly string[];
 }
 
+/** How long a token of one answer takes when nothing else is in the ring (running averages). */
+export interface TokenPace {
+  /** All around the ring, hops included. */
+  readonly tokenMicros: number;
+  /** Of it, in each stage's runner, in rank order. */
+  readonly stageMicros: readonly number[];
+}
+
 /** A stage as its own node sees it; sent to the coordinator. */
 export type StageState = 'fetching' | 'loading' | 'ready' | 'failed';
 
@@ -296,6 +306,10 @@ export interface StageStatus {
   readonly fetchedBytes: number;
   /** The ring's head only: requests that run or wait there, and all that came since its plan began. Absent = not the head. */
   readonly requests?: { readonly open: number; readonly taken: number };
+  /** From the plan's arrival until the stage was ready: fetching, converting, loading. Absent = not yet. */
+  readonly buildMs?: number;
+  /** The ring's head only: a token of an answer that was alone, as measured. Absent = not the head, or not yet. */
+  readonly pace?: TokenPace;
 }
 
 /** How to sample. Absent fields never reach the engine: the API fills defaults (api/openai-schema.ts). */

@@ -41,9 +41,12 @@ const KILL_GRACE_MS = 2_000;
 /** The single executable's first argument for a runner (scripts/binary/payload.ts). */
 const EXECUTABLE_RUNNER_ARGUMENT = 'internal-runner';
 
+/** Of JavaScript's young objects: a step makes few, and what they may take is memory that a stage could have. */
+const YOUNG_HEAP_MEGABYTES = 1;
+
 /** What makes this program's own Node.js a runner: the runner's program, or a word that the single executable knows. */
 function runnerArguments(): readonly string[] {
-  return isSea() ? [EXECUTABLE_RUNNER_ARGUMENT] : ['--no-warnings', runnerProgram()];
+  return isSea() ? [EXECUTABLE_RUNNER_ARGUMENT] : ['--no-warnings', `--max-semi-space-size=${YOUNG_HEAP_MEGABYTES}`, runnerProgram()];
 }
 
 /** Where the runner's program is: beside this file when compiled, in dist/ when run from the sources (tests). */

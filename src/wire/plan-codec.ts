@@ -156,11 +156,13 @@ function toPlanMessage(plan: Plan): ringagent.control.Plan.$Properties {
     slots: plan.slots,
     keyType: plan.keyType,
     valueType: plan.valueType,
+    ...(plan.predictedTokensPerSecond === undefined ? {} : { predictedTokensPerSecond: plan.predictedTokensPerSecond }),
     explanation: plan.explanation.slice(0, MAX_NOTES).map((note) => ({ nodeId: note.nodeId ?? '', text: fitText(note.text) })),
   };
 }
 
 function fromPlanMessage(message: ringagent.control.Plan.$Properties): Plan {
+  const predicted = message.predictedTokensPerSecond ?? null;
   return {
     planId: readName(message.planId, 'plan.plan_id'),
     instanceId: readName(message.instanceId, 'plan.instance_id'),
@@ -170,6 +172,7 @@ function fromPlanMessage(message: ringagent.control.Plan.$Properties): Plan {
     slots: readUnsigned(message.slots, 'plan.slots'),
     keyType: readOneOf(message.keyType, 'plan.key_type', CACHE_TYPES),
     valueType: readOneOf(message.valueType, 'plan.value_type', CACHE_TYPES),
+    ...(predicted === null ? {} : { predictedTokensPerSecond: readFinite(predicted, 'plan.predicted_tokens_per_second') }),
     explanation: readList(message.explanation, 'plan.explanation', MAX_NOTES, fromNoteMessage),
   };
 }
@@ -222,12 +225,17 @@ export function toStatusMessage(status: StageStatus): ringagent.control.StageSta
     residentBytes: status.residentBytes,
     fetchedBytes: status.fetchedBytes,
     ...(status.requests === undefined ? {} : { openRequests: status.requests.open, takenRequests: status.requests.taken }),
+    ...(status.pace === undefined ? {} : { tokenMicros: status.pace.tokenMicros, stageMicros: [...status.pace.stageMicros] }),
+    ...(status.buildMs === undefined ? {} : { buildMs: status.buildMs }),
   };
 }
 
 export function fromStatusMessage(message: ringagent.control.StageStatus.$Properties): StageStatus {
   const progress = readFinite(message.progress, 'status.progress');
   const open = readOptionalUnsigned(message.openRequests, 'status.open_requests');
+  const tokenMicros = readOptionalUnsigned(message.tokenMicros, 'status.token_micros');
+  const stageMicros = readList(message.stageMicros, 'status.stage_micros', MAX_STAGES, (micros) => readUnsigned(micros, 'status.stage_micros'));
+  const buildMs = readOptionalUnsigned(message.buildMs, 'status.build_ms');
   if (progress < 0 || progress > 1) throw badField('status.progress', 'is not between 0 and 1');
   return {
     planId: readName(message.planId, 'status.plan_id'),
@@ -241,6 +249,8 @@ export function fromStatusMessage(message: ringagent.control.StageStatus.$Proper
     residentBytes: readUnsigned(message.residentBytes, 'status.resident_bytes'),
     fetchedBytes: readUnsigned(message.fetchedBytes, 'status.fetched_bytes'),
     ...(open === null ? {} : { requests: { open, taken: readUnsigned(message.takenRequests, 'status.taken_requests') } }),
+    ...(tokenMicros === null ? {} : { pace: { tokenMicros, stageMicros } }),
+    ...(buildMs === null ? {} : { buildMs }),
   };
 }
 

@@ -77,6 +77,19 @@ describe('cluster status as text', () => {
     `);
   });
 
+  it('B19: reports the ring: predicted beside measured, each stage\'s part of a token, and how long each took to be ready', () => {
+    const stages = [stage(0, MAC, 0, 16, { buildMs: 1234 }), stage(1, LINUX, 16, 31, { buildMs: 20_500 })];
+    const text = renderStatus(status({
+      instances: [instance({ stages, predictedTokensPerSecond: 12.34, pace: { tokenMicros: 84_000, stageMicros: [30_120, 52_000] } })],
+    }));
+    expect(text.slice(text.indexOf('- one answer'))).toBe([
+      '- one answer alone: 12.3 tok/s predicted, 11.9 tok/s measured', '- a token takes 84.0 ms: mac 30.1 ms + linux 52.0 ms + 1.88 ms between them',
+      '- ready after mac 1.2 s, linux 20.5 s',
+    ].join('\n'));
+    expect(renderStatus(status({ instances: [instance({ stages: [stage(0, MAC, 0, 16)], predictedTokensPerSecond: 240 })] }))).toMatch(/\n- one answer alone: 240 tok\/s predicted$/);
+    expect(renderStatus(status({ instances: [instance({ stages: [stage(0, MAC, 0, 16)] })] }))).not.toContain('one answer alone');
+  });
+
   it('shows what was measured, what spills, and what a person could install for more', () => {
     const gpu = { ...device('vulkan', 8 * GB, false), gflops: 1234.4, memoryBandwidthBytesPerSecond: 210.06 * GB };
     const linux = node(LINUX.nodeId, capabilities('linux', ['vulkan', 'cpu'], [gpu, device('cpu', 32 * GB, true)], {

@@ -142,6 +142,34 @@ describe('policy auto', () => {
   });
 });
 
+describe('B19: the predicted speed of a plan', () => {
+  const pair = [fastNode('a', 0.6 * GB, 10), fastNode('b', 0.6 * GB, 20)];
+  const place = (nodes: readonly PlacementNode[], policy: 'auto' | 'ram_balanced'): Plan =>
+    planIn(placeModel(inputOf(TEN, nodes, { ordered: policy !== 'auto', request: { policy } }), weightsOnly));
+
+  it('is what the comparison says of the ring that was chosen', () => {
+    const plan = place(pair, 'auto');
+    expect(comparisonIn(plan)).toContain(`: ${(plan.predictedTokensPerSecond ?? 0).toFixed(1)} tok/s (chosen)`);
+    const alone = place([fastNode('b', 8 * GB, 20)], 'auto');
+    expect(alone.predictedTokensPerSecond).toBeCloseTo(1 / (1 * GB / (20 * GB) + STEP_OVERHEAD_SECONDS), 6);
+  });
+
+  it('is there under every policy, by the bytes that each node really reads', () => {
+    expect(place(pair, 'ram_balanced').predictedTokensPerSecond).toBeGreaterThan(5);
+    const half = shapeOf({ layers: 10, layerBytes: 0.1 * GB, overrides: { layerBytesAs: { f32: [], f16: [], bf16: [], nvfp4: [], mxfp4: Array.from({ length: 10 }, () => 0.05 * GB) } } });
+    const node = fastNode('b', 8 * GB, 20);
+    const plan = planIn(placeModel(inputOf(half, [{ ...node, settings: { ...node.settings, precision: 'mxfp4' } }], { ordered: true }), weightsOnly));
+    expect(plan.predictedTokensPerSecond).toBeCloseTo(1 / (0.5 * GB / (20 * GB) + STEP_OVERHEAD_SECONDS), 6);
+  });
+
+  it('is not guessed: not without measurements of all of its nodes, nor without a cache', () => {
+    expect(place([fastNode('a', 0.6 * GB, null), fastNode('b', 0.6 * GB, 20)], 'ram_balanced')).not.toHaveProperty('predictedTokensPerSecond');
+    expect(place([fastNode('a', 8 * GB, null)], 'auto')).not.toHaveProperty('predictedTokensPerSecond');
+    const node = fastNode('b', 8 * GB, 20);
+    expect(place([{ ...node, settings: { ...node.settings, keyValueCache: 'none' } }], 'ram_balanced')).not.toHaveProperty('predictedTokensPerSecond');
+  });
+});
+
 describe('the predicted time of a stage', () => {
   const shape = shapeOf({ layers: 10, layerBytes: 0.1 * GB, tailBytes: 0.2 * GB });
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { cacheBytes, cacheCells, libllamaMemory, stageBytes } from '../../src/core/memory-model.js';
+import { cacheBytes, cacheCells, libllamaMemory, RUNNER_GROWTH_BYTES, stageBytes } from '../../src/core/memory-model.js';
 import type { ModelShape } from '../../src/core/types.js';
 import { shapeOf } from './placement-cases.js';
 
@@ -54,7 +54,7 @@ describe('the KV cache', () => {
 
 describe('a stage against what it really held', () => {
   // Resident size of a child process above its size before loading: one thread, cpu, K q8_0, V f16, after one batch of
-  // 512 tokens and a decode step of all slots. Linux x86-64, libllama 0.4.0.
+  // 512 tokens and a decode step of all slots. Linux x86-64, libllama 0.4.0. A runner that serves grows beyond that.
   it.each([
     ['the bench model whole', BENCH, 0, 22, 2048, 8, 976.0],
     ['its first half', BENCH, 0, 11, 2048, 8, 496.5],
@@ -69,7 +69,7 @@ describe('a stage against what it really held', () => {
     ['its middle layers', BUILT_IN, 2, 4, 512, 8, 25.6],
     ['its last layer', BUILT_IN, 4, 5, 512, 8, 20.5],
   ])('%s is within 10 %%', (_name, shape, start, end, contextTokens, slots, measuredMegabytes) => {
-    const predicted = predict(shape, start, end, contextTokens, slots).total / 1e6;
+    const predicted = (predict(shape, start, end, contextTokens, slots).total - RUNNER_GROWTH_BYTES) / 1e6;
     expect(predicted / measuredMegabytes).toBeGreaterThan(0.9);
     expect(predicted / measuredMegabytes).toBeLessThan(1.1);
   });

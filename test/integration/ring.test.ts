@@ -124,6 +124,18 @@ describe('a ring of three agents', () => {
     expect(stages.map((stage) => stage.state)).toEqual(['ready', 'ready', 'ready']);
   });
 
+  it('B19: reports each stage on every node: how long it took to be ready, and its part of a token', async () => {
+    await complete(1, { prompt: [5, 6, 7], count: 24, sampling: { ...GREEDY, temperature: 1, seed: 3 } });
+    for (const agent of agents) {
+      const [view] = (await agent.statusWhen((status) => status.instances[0]?.pace != null, { timeoutMs: AGREE_MS, what: 'the pace of the ring' })).instances;
+      expect(view?.pace?.stageMicros).toHaveLength(STAGES);
+      expect(view?.pace?.tokenMicros).toBeGreaterThan((view?.pace?.stageMicros ?? []).reduce((sum, micros) => sum + micros, 0));
+      for (const stage of view?.stages ?? []) {
+        expect(stage.buildMs).toBeGreaterThan(0);
+      }
+    }
+  });
+
   it('answers 16 different requests at once exactly as the whole model answers each alone', async () => {
     const all = requests();
     const answers = await Promise.all(all.map((request, index) => complete(index % STAGES, request)));
@@ -246,6 +258,15 @@ describe('a ring of three agents', () => {
     expect(cut.choices[0]?.finish_reason).toBe('stop');
     expect(cut.choices[0]?.text).toBe(text.slice(0, text.indexOf(stop)));
     await idleWithin(IDLE_WITHIN_MS);
+  });
+
+  it('holds no more memory in any runner than the plan gave it, after all of that', async () => {
+    const stages = (await agentAt(0).status()).instances[0]?.stages ?? [];
+    const shown = stages.map((stage) => `stage ${stage.rank}: ${(stage.residentBytes / 1e6).toFixed(1)} of ${(stage.predictedBytes / 1e6).toFixed(1)} MB`).join(', ');
+    for (const stage of stages) {
+      expect(stage.residentBytes, shown).toBeGreaterThan(0);
+      expect(stage.residentBytes, shown).toBeLessThanOrEqual(stage.predictedBytes);
+    }
   });
 
   it('refuses what it cannot do in OpenAI\'s words: unknown model, overlong prompt, malformed JSON', async () => {

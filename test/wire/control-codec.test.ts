@@ -100,8 +100,8 @@ const MESSAGES: readonly (readonly [message: ControlMessage, hex: string | null]
   [{
     kind: 'stages',
     term: { counter: 7, node: 'nodeA' },
-    statuses: [{ planId: '7.nodeA.3', rank: 0, state: 'ready', progress: 1, error: null, residentBytes: 5, fetchedBytes: 0, requests: { open: 0, taken: 12 } }],
-    remembered: { version: 2, instances: [{ instanceId: 'i4', state: 'planning', reason: '', serial: 1, plan: PLAN, request: {
+    statuses: [{ planId: '7.nodeA.3', rank: 0, state: 'ready', progress: 1, error: null, residentBytes: 5, fetchedBytes: 0, requests: { open: 0, taken: 12 }, buildMs: 1234, pace: { tokenMicros: 84_000, stageMicros: [30_000, 52_000] } }],
+    remembered: { version: 2, instances: [{ instanceId: 'i4', state: 'planning', reason: '', serial: 1, plan: { ...PLAN, predictedTokensPerSecond: 12.5 }, request: {
       model: 'kjv', policy: 'auto', nodes: null, contextTokens: null, slots: null, life: { pinned: true, keepAliveMs: null, returns: true },
     } }], removed: ['i1'] },
   }, null],

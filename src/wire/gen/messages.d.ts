@@ -1698,6 +1698,9 @@ export namespace ringagent {
             /** Plan explanation. */
             explanation: ringagent.control.PlanNote.$Properties[];
 
+            /** Plan predictedTokensPerSecond. */
+            predictedTokensPerSecond?: (number|null);
+
             /**
              * Encodes the specified Plan message. Does not implicitly {@link ringagent.control.Plan.verify|verify} messages.
              * @param message Plan message or plain object to encode
@@ -1748,6 +1751,9 @@ export namespace ringagent {
 
                 /** Plan explanation */
                 explanation?: (ringagent.control.PlanNote.$Properties[]|null);
+
+                /** Plan predictedTokensPerSecond */
+                predictedTokensPerSecond?: (number|null);
 
                 /** Unknown fields preserved while decoding when enabled */
                 $unknowns?: Uint8Array[];
@@ -2028,6 +2034,15 @@ export namespace ringagent {
             /** StageStatus takenRequests. */
             takenRequests: number;
 
+            /** StageStatus tokenMicros. */
+            tokenMicros?: (number|null);
+
+            /** StageStatus stageMicros. */
+            stageMicros: number[];
+
+            /** StageStatus buildMs. */
+            buildMs?: (number|null);
+
             /**
              * Encodes the specified StageStatus message. Does not implicitly {@link ringagent.control.StageStatus.verify|verify} messages.
              * @param message StageStatus message or plain object to encode
@@ -2078,6 +2093,15 @@ export namespace ringagent {
 
                 /** StageStatus takenRequests */
                 takenRequests?: (number|null);
+
+                /** StageStatus tokenMicros */
+                tokenMicros?: (number|null);
+
+                /** StageStatus stageMicros */
+                stageMicros?: (number[]|null);
+
+                /** StageStatus buildMs */
+                buildMs?: (number|null);
 
                 /** Unknown fields preserved while decoding when enabled */
                 $unknowns?: Uint8Array[];

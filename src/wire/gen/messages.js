@@ -2668,6 +2668,15 @@ export const ringagent = $root.ringagent = (() => {
             Plan.prototype.keyType = "";
             Plan.prototype.valueType = "";
             Plan.prototype.explanation = $util.emptyArray;
+            Plan.prototype.predictedTokensPerSecond = null;
+
+            let $oneOfFields;
+
+            // Virtual OneOf for proto3 optional field
+            $Object.defineProperty(Plan.prototype, "_predictedTokensPerSecond", {
+                get: $util.oneOfGetter($oneOfFields = ["predictedTokensPerSecond"]),
+                set: $util.oneOfSetter($oneOfFields)
+            });
 
             Plan.encode = function (message, writer, _depth) {
                 if (!writer)
@@ -2696,6 +2705,8 @@ export const ringagent = $root.ringagent = (() => {
                 if (message.explanation != null && message.explanation.length)
                     for (let i = 0; i < message.explanation.length; ++i)
                         $root.ringagent.control.PlanNote.encode(message.explanation[i], writer.uint32(74).fork(), _depth + 1).ldelim();
+                if (message.predictedTokensPerSecond != null && $Object.hasOwnProperty.call(message, "predictedTokensPerSecond"))
+                    writer.uint32(81).double(message.predictedTokensPerSecond);
                 if (message.$unknowns != null && $Object.hasOwnProperty.call(message, "$unknowns"))
                     for (let i = 0; i < message.$unknowns.length; ++i)
                         writer.raw(message.$unknowns[i]);
@@ -2803,6 +2814,13 @@ export const ringagent = $root.ringagent = (() => {
                             if (!(message.explanation && message.explanation.length))
                                 message.explanation = [];
                             message.explanation.push($root.ringagent.control.PlanNote.decode(reader, reader.size(), $undefined, _depth + 1));
+                            continue;
+                        }
+                    case 10: {
+                            if (wireType !== 1)
+                                break;
+                            message.predictedTokensPerSecond = reader.double();
+                            message._predictedTokensPerSecond = "predictedTokensPerSecond";
                             continue;
                         }
                     }
@@ -3178,6 +3196,7 @@ export const ringagent = $root.ringagent = (() => {
         control.StageStatus = (function() {
 
             const StageStatus = function (properties) {
+                this.stageMicros = [];
                 if (properties)
                     for (let keys = $Object.keys(properties), i = 0; i < keys.length; ++i)
                         if (properties[keys[i]] != null && keys[i] !== "__proto__")
@@ -3193,12 +3212,27 @@ export const ringagent = $root.ringagent = (() => {
             StageStatus.prototype.fetchedBytes = $util.Long ? $util.Long.fromBits(0,0,true) : 0;
             StageStatus.prototype.openRequests = null;
             StageStatus.prototype.takenRequests = $util.Long ? $util.Long.fromBits(0,0,true) : 0;
+            StageStatus.prototype.tokenMicros = null;
+            StageStatus.prototype.stageMicros = $util.emptyArray;
+            StageStatus.prototype.buildMs = null;
 
             let $oneOfFields;
 
             // Virtual OneOf for proto3 optional field
             $Object.defineProperty(StageStatus.prototype, "_openRequests", {
                 get: $util.oneOfGetter($oneOfFields = ["openRequests"]),
+                set: $util.oneOfSetter($oneOfFields)
+            });
+
+            // Virtual OneOf for proto3 optional field
+            $Object.defineProperty(StageStatus.prototype, "_tokenMicros", {
+                get: $util.oneOfGetter($oneOfFields = ["tokenMicros"]),
+                set: $util.oneOfSetter($oneOfFields)
+            });
+
+            // Virtual OneOf for proto3 optional field
+            $Object.defineProperty(StageStatus.prototype, "_buildMs", {
+                get: $util.oneOfGetter($oneOfFields = ["buildMs"]),
                 set: $util.oneOfSetter($oneOfFields)
             });
 
@@ -3227,6 +3261,12 @@ export const ringagent = $root.ringagent = (() => {
                     writer.uint32(64).uint32(message.openRequests);
                 if (message.takenRequests != null && $Object.hasOwnProperty.call(message, "takenRequests") && (typeof message.takenRequests === "object" ? message.takenRequests.low || message.takenRequests.high : message.takenRequests !== 0))
                     writer.uint32(72).uint64(message.takenRequests);
+                if (message.tokenMicros != null && $Object.hasOwnProperty.call(message, "tokenMicros"))
+                    writer.uint32(80).uint32(message.tokenMicros);
+                if (message.stageMicros != null && message.stageMicros.length)
+                    writer.uint32(90).uint32s(message.stageMicros);
+                if (message.buildMs != null && $Object.hasOwnProperty.call(message, "buildMs"))
+                    writer.uint32(96).uint32(message.buildMs);
                 if (message.$unknowns != null && $Object.hasOwnProperty.call(message, "$unknowns"))
                     for (let i = 0; i < message.$unknowns.length; ++i)
                         writer.raw(message.$unknowns[i]);
@@ -3334,6 +3374,34 @@ export const ringagent = $root.ringagent = (() => {
                                 message.takenRequests = value;
                             else
                                 delete message.takenRequests;
+                            continue;
+                        }
+                    case 10: {
+                            if (wireType !== 0)
+                                break;
+                            message.tokenMicros = reader.uint32();
+                            message._tokenMicros = "tokenMicros";
+                            continue;
+                        }
+                    case 11: {
+                            if (wireType === 2) {
+                                if (!(message.stageMicros && message.stageMicros.length))
+                                    message.stageMicros = [];
+                                reader.uint32s(message.stageMicros);
+                                continue;
+                            }
+                            if (wireType !== 0)
+                                break;
+                            if (!(message.stageMicros && message.stageMicros.length))
+                                message.stageMicros = [];
+                            message.stageMicros.push(reader.uint32());
+                            continue;
+                        }
+                    case 12: {
+                            if (wireType !== 0)
+                                break;
+                            message.buildMs = reader.uint32();
+                            message._buildMs = "buildMs";
                             continue;
                         }
                     }
