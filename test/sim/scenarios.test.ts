@@ -251,6 +251,17 @@ describe('plans outlive whoever made them', () => {
     expect(world.instanceOn('n1', 'large')?.state).toBe('active');
   });
 
+  it('moves nothing by itself when a better node appears; the next plan uses it', () => {
+    const world = settled(3, 'large');
+    world.addNode('n9', capabilitiesFor('n9', models(LARGE), 64e9));
+    staysActive(world, 'n1', 60_000);
+    world.unload('n2', 'unload', world.instanceOn('n2', 'large')?.instanceId ?? '');
+    world.run(1_000);
+    world.load('n2', 'again', 'large');
+    expect(world.runUntil(() => world.instanceOn('n1', 'large')?.state === 'active', 5_000)).toBe(true);
+    expect(world.instanceOn('n1', 'large')?.plan?.stages.map(({ nodeId }) => nodeId)).toContain('n9');
+  });
+
   it('ends every stage of an unloaded instance', () => {
     const world = settled(3, 'large');
     world.unload('n2', 'unload', world.instanceOn('n2', 'large')?.instanceId ?? '');
