@@ -17,13 +17,15 @@ const GREEDY: SamplingSettings = {
 const DRAWN: SamplingSettings = { ...GREEDY, temperature: 1, seed: 1 };
 
 let stage: StageEngine | null = null;
+let idleBytes = 0;
 
 function open(command: Extract<FloorCommand, { kind: 'open' }>): FloorReply {
   stage?.close();
-  const idleBytes = process.memoryUsage.rss();
+  idleBytes = process.memoryUsage.rss();
   stage = openStage({
     role: 'whole', stageFile: command.modelFile, embedding: null, backend: 'cpu', batchTokens: BATCH_TOKENS,
     threads: command.threads, contextTokens: command.contextTokens, slots: command.slots, keyType: command.keyType, valueType: command.valueType,
+    ...(command.keyValueCache === undefined ? {} : { keyValueCache: command.keyValueCache }),
   });
   const { vocabularySize } = stage;
   runSequence(stage, [0], 2);
@@ -47,14 +49,16 @@ function runSequence(engine: StageEngine, prompt: readonly number[], decodeToken
     next = sampled[0]?.token ?? 0;
   }
   const first = performance.now();
+  const tokens = [next];
   for (let drawn = 1; drawn < decodeTokens; drawn += 1) {
     const position = prompt.length + drawn - 1;
     const { sampled } = engine.step({ slices: [{ slot: 0, position, tokens: 1, sample: true }], tokens: Int32Array.of(next), hidden: null });
     next = sampled[0]?.token ?? 0;
+    tokens.push(next);
   }
   const end = performance.now();
   engine.apply([{ kind: 'close', slot: 0 }]);
-  return { kind: 'sequence', firstTokenMs: first - start, decodeMs: end - first };
+  return { kind: 'sequence', firstTokenMs: first - start, decodeMs: end - first, tokens };
 }
 
 /** Sequences in `slots` that others left behind: every slot up to the last one was in use for a token. */
@@ -83,6 +87,7 @@ function answer(message: unknown): FloorReply {
     const command = floorCommand.parse(message);
     if (command.kind === 'open') return open(command);
     if (stage === null) return { kind: 'failed', message: 'no model is open' };
+    if (command.kind === 'memory') return { kind: 'memory', residentBytes: process.memoryUsage.rss() - idleBytes };
     return command.kind === 'sequence' ? runSequence(stage, command.prompt, command.decodeTokens) : runBatch(stage, command.slots, command.steps);
   } catch (error) {
     return { kind: 'failed', message: errorMessageOf(error) };

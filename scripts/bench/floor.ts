@@ -39,6 +39,10 @@ export class Floor {
     return this.ask({ kind: 'batch', slots: [...slots], steps }, isKind('batch'));
   }
 
+  memory(): Promise<Reply<'memory'>> {
+    return this.ask({ kind: 'memory' }, isKind('memory'));
+  }
+
   async close(): Promise<void> {
     if (this.child.exitCode !== null || this.child.signalCode !== null) return;
     const exited = new Promise((resolve) => this.child.once('exit', resolve));

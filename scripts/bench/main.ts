@@ -10,6 +10,7 @@ import { basename, join } from 'node:path';
 import { errorMessageOf } from '../../src/core/errors.js';
 import type { Plan } from '../../src/core/types.js';
 import { generateBenchModel } from '../generate-model.js';
+import { measureCaches } from './caches.js';
 import { Floor } from './floor.js';
 import { formatLines, measureFormats } from './formats.js';
 import { measurePlanning } from './planning.js';
@@ -113,6 +114,8 @@ async function bench(settings: BenchSettings): Promise<BenchResult> {
   const setup = { modelFile, settings, ...await plannedCacheTypes(ring(1)) };
   say(`slots with and without holes (KV ${setup.keyType}/${setup.valueType})`);
   const slots = await measureSlots(setup);
+  say('keys and values nowhere, in host memory, on the device');
+  const caches = await measureCaches({ ...setup, threads: settings.threads });
   // They begin differently: a known beginning would not be computed again.
   const prompts = { long: promptOf(settings.prefillTokens, slots.vocabularySize), short: [...promptOf(settings.promptTokens, slots.vocabularySize)].reverse() };
 
@@ -133,7 +136,7 @@ async function bench(settings: BenchSettings): Promise<BenchResult> {
     for (const offset of turns.keys()) await turns[(round + offset) % turns.length]?.();
   }
   return {
-    model, threads: settings.threads, cores: availableParallelism(), rounds: settings.rounds, loadAverageAtStart, floor, rings, slots: slots.samples,
+    model, threads: settings.threads, cores: availableParallelism(), rounds: settings.rounds, loadAverageAtStart, floor, rings, slots: slots.samples, caches,
   };
 }
 

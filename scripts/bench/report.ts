@@ -2,6 +2,7 @@
  * Turns samples into one aligned table, a memory table, and a sentence for each promise: met, or missed and by how much.
  * Pure: samples in, lines out.
  */
+import type { CacheSample } from './caches.js';
 import type { RingSample } from './ring.js';
 import { DECODE_PROMISES, MEMORY_PROMISE } from './settings.js';
 import { ratios, spreadOf } from './statistics.js';
@@ -29,6 +30,7 @@ export interface BenchResult {
   /** By number of agents. */
   readonly rings: readonly { readonly agents: number; readonly samples: readonly RingSample[] }[];
   readonly slots: readonly SlotSample[];
+  readonly caches: readonly CacheSample[];
 }
 
 const NONE = '-';
@@ -42,6 +44,7 @@ export function reportLines(result: BenchResult): readonly string[] {
     '', ...align(speedRows(result)),
     '', ...align(memoryRows(result)),
     '', ...align(slotRows(result)),
+    '', ...align(cacheRows(result)),
     '', ...promises(result),
   ];
 }
@@ -50,15 +53,15 @@ function speedRows(result: BenchResult): readonly (readonly string[])[] {
   const floorDecode = result.floor.map((sample) => sample.decodeTokensPerSecond);
   const floorPrefill = result.floor.map((sample) => sample.prefillTokensPerSecond);
   const rows: (readonly string[])[] = [
-    ['', 'decode tok/s', 'of floor', 'prefill tok/s', 'of floor', 'first token ms', 'a step ms', 'overhead µs/hop', 'wire B/token'],
-    ['floor', spread(floorDecode, 1), '', spread(floorPrefill, 1), '', spread(result.floor.map((sample) => sample.firstTokenMs), 0), (1000 / spreadOf(floorDecode).median).toFixed(2), '', ''],
+    ['', 'decode tok/s', 'predicted', 'of floor', 'prefill tok/s', 'of floor', 'first token ms', 'a step ms', 'overhead µs/hop', 'wire B/token'],
+    ['floor', spread(floorDecode, 1), '', '', spread(floorPrefill, 1), '', spread(result.floor.map((sample) => sample.firstTokenMs), 0), (1000 / spreadOf(floorDecode).median).toFixed(2), '', ''],
   ];
   for (const ring of result.rings) {
     const decode = ring.samples.map((sample) => sample.decodeTokensPerSecond);
     const prefill = ring.samples.map((sample) => sample.prefillTokensPerSecond);
     rows.push([
       `ring of ${ring.agents}`,
-      spread(decode, 1), spreadOf(ratios(decode, floorDecode)).median.toFixed(3),
+      spread(decode, 1), predictedText(ring.samples), spreadOf(ratios(decode, floorDecode)).median.toFixed(3),
       spread(prefill, 1), spreadOf(ratios(prefill, floorPrefill)).median.toFixed(3),
       spread(ring.samples.map((sample) => sample.firstTokenMs), 0),
       (1000 / spreadOf(decode).median).toFixed(2),
@@ -67,6 +70,19 @@ function speedRows(result: BenchResult): readonly (readonly string[])[] {
     ]);
   }
   return rows;
+}
+
+/** The plan's own figure of the last round: the first rounds' nodes may not have been measured. */
+function predictedText(samples: readonly RingSample[]): string {
+  return samples.at(-1)?.predictedTokensPerSecond?.toFixed(1) ?? NONE;
+}
+
+function cacheRows({ caches }: BenchResult): readonly (readonly string[])[] {
+  return [
+    ['kv_cache', 'a token ms', 'predicted MB', 'resident MB', 'predicted/resident'],
+    ...caches.map(({ policy, tokenMs, predictedBytes, residentBytes }) =>
+      [policy, tokenMs.toFixed(1), megabytes(predictedBytes), megabytes(residentBytes), (predictedBytes / residentBytes).toFixed(3)]),
+  ];
 }
 
 function memoryRows(result: BenchResult): readonly (readonly string[])[] {
@@ -107,6 +123,11 @@ function promises(result: BenchResult): readonly string[] {
       const error = resident === 0 ? Number.POSITIVE_INFINITY : stage.predictedBytes / resident - 1;
       lines.push(`${Math.abs(error) <= MEMORY_PROMISE ? 'met   ' : 'MISSED'} memory of stage ${stage.rank} of ${ring.agents}: predicted ${(100 * error).toFixed(1)} % off (within ${100 * MEMORY_PROMISE} %)`);
     }
+  }
+  for (const cache of result.caches) {
+    const same = cache.tokens.join() === result.caches[0]?.tokens.join();
+    lines.push(`${same ? 'met   ' : 'MISSED'} tokens with kv_cache ${cache.policy}: ${same ? 'the same' : 'others'} (with each policy the same)`);
+    lines.push(`${cache.residentBytes <= cache.predictedBytes * (1 + MEMORY_PROMISE) ? 'met   ' : 'MISSED'} memory with kv_cache ${cache.policy}: ${(100 * (cache.residentBytes / cache.predictedBytes - 1)).toFixed(1)} % from the plan's (at most ${100 * MEMORY_PROMISE} % above)`);
   }
   return lines;
 }

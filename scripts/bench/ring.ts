@@ -24,6 +24,8 @@ export interface StageMemory {
 
 export interface RingSample {
   readonly decodeTokensPerSecond: number;
+  /** By the plan; null while a node is not measured. */
+  readonly predictedTokensPerSecond: number | null;
   readonly prefillTokensPerSecond: number;
   readonly firstTokenMs: number;
   /** The head's own figures for the ring's last steps; null when it gives none. */
@@ -120,6 +122,7 @@ export async function measureRing(options: RingOptions, prompts: { readonly long
     const wireBefore = await (wireAtFirst ?? wireNow(ring.peerPorts));
     return {
       decodeTokensPerSecond: ((decode.tokens - 1) * 1000) / (decode.lastMs - decode.firstMs),
+      predictedTokensPerSecond: (await first.status()).instances.find((instance) => instance.model === model)?.predictedTokensPerSecond ?? null,
       prefillTokensPerSecond: (prompts.long.length * 1000) / prefill.firstMs,
       firstTokenMs: decode.firstMs,
       hops: await headFigures(ring.agents, options.model),

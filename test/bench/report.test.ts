@@ -8,7 +8,7 @@ import { ratios, spreadOf } from '../../scripts/bench/statistics.js';
 
 function ringSample(decodeTokensPerSecond: number, stages: number): RingSample {
   return {
-    decodeTokensPerSecond, prefillTokensPerSecond: 100, firstTokenMs: 150,
+    decodeTokensPerSecond, predictedTokensPerSecond: stages === 1 ? null : 18.04, prefillTokensPerSecond: 100, firstTokenMs: 150,
     hops: { overheadMicros: 800, computeMicros: 50_000, samples: 60 },
     wireBytesPerToken: stages === 1 ? null : 8_400.4,
     stages: Array.from({ length: stages }, (_, rank) => ({
@@ -22,6 +22,7 @@ const RESULT: BenchResult = {
   floor: [20, 22].map((decodeTokensPerSecond) => ({ decodeTokensPerSecond, prefillTokensPerSecond: 125, firstTokenMs: 140, residentBytes: 640e6 })),
   rings: [{ agents: 1, samples: [ringSample(19.5, 1), ringSample(21.5, 1)] }, { agents: 3, samples: [ringSample(16, 3), ringSample(17, 3)] }],
   slots: [{ slots: [0, 1], tokensPerSecond: 40, engineCallsPerStep: 1 }],
+  caches: [{ policy: 'none', tokenMs: 520, predictedBytes: 700e6, residentBytes: 690e6, tokens: [1, 2] }, { policy: 'device', tokenMs: 50, predictedBytes: 900e6, residentBytes: 1_010e6, tokens: [1, 3] }],
 };
 
 describe('the bench report', () => {
