@@ -55,6 +55,8 @@ export interface RingOptions {
 /** How long the heartbeats' bytes are watched. */
 const QUIET_WATCH_MS = 2_000;
 const WARM_UP_TOKENS = 8;
+const MEASURED_WITHIN_MS = 60_000;
+const MEASURED_POLL_MS = 250;
 
 /** Agents of a ring with the model loaded; `use` measures; everything is ended afterwards. */
 export async function withRing<Result>(options: RingOptions, use: (head: Agent, ring: RunningRing) => Promise<Result>): Promise<Result> {
@@ -89,14 +91,26 @@ export async function withRing<Result>(options: RingOptions, use: (head: Agent, 
     await first.statusWhen(`${options.agents} agents were together`, (status) =>
       status.coordinator !== null && status.nodes.filter((node) => node.state === 'alive').length === options.agents
       && status.nodes.every((node) => node.capabilities !== null));
+    await measured(first);
     await first.call('POST', '/v1/cluster/load', { model: options.model, nodes: options.agents });
     const result = await use(first, { agents, peerPorts });
     // What is loaded by hand would be loaded again when these agents start for the next measurement.
     for (const { instanceId } of (await first.status()).instances) await first.call('DELETE', `/v1/cluster/instances/${instanceId}`);
+    for (const agent of agents) await agent.statusWhen('the model was unloaded', ({ instances }) => instances.length === 0);
     return result;
   } finally {
     await Promise.all(agents.map((agent) => agent.stop()));
     await Promise.all(links.map((link) => link.close()));
+  }
+}
+
+/** Plans predict speeds only of nodes that were measured: agents do that once, when nothing else runs. Goes on without it. */
+async function measured(first: Agent): Promise<void> {
+  const deadline = performance.now() + MEASURED_WITHIN_MS;
+  while (performance.now() < deadline) {
+    const { nodes } = await first.status();
+    if (nodes.every(({ capabilities }) => capabilities?.gflops !== null)) return;
+    await new Promise((resolve) => setTimeout(resolve, MEASURED_POLL_MS));
   }
 }
 
