@@ -30,10 +30,10 @@ describe('the bench report', () => {
     expect(reportLines(RESULT).join('\n')).toMatchInlineSnapshot(`
       "bench; 1 thread(s) a runner on 2 cores; medians of 2 round(s), the spread behind; load 0.10 at the start
 
-                     decode tok/s  of floor        prefill tok/s  of floor  first token ms  a step ms  overhead µs/hop  wire B/token
-      floor      21.0 (20.0-22.0)            125.0 (125.0-125.0)             140 (140-140)      47.62
-      ring of 1  20.5 (19.5-21.5)     0.976  100.0 (100.0-100.0)     0.800   150 (150-150)      48.78              800             -
-      ring of 3  16.5 (16.0-17.0)     0.786  100.0 (100.0-100.0)     0.800   150 (150-150)      60.61              800          8400
+                     decode tok/s  predicted  of floor        prefill tok/s  of floor  first token ms  a step ms  overhead µs/hop  wire B/token
+      floor      21.0 (20.0-22.0)                       125.0 (125.0-125.0)             140 (140-140)      47.62
+      ring of 1  20.5 (19.5-21.5)          -     0.976  100.0 (100.0-100.0)     0.800   150 (150-150)      48.78              800             -
+      ring of 3  16.5 (16.0-17.0)       18.0     0.786  100.0 (100.0-100.0)     0.800   150 (150-150)      60.61              800          8400
 
       memory     stage  layers  predicted MB  resident MB  predicted/resident  agent says MB
       floor                                           640
@@ -45,12 +45,20 @@ describe('the bench report', () => {
       slots of a batch  tok/s  engine calls a step
       0,1                40.0                 1.00
 
+      kv_cache  a token ms  predicted MB  resident MB  predicted/resident
+      none           520.0           700          690               1.014
+      device          50.0           900         1010               0.891
+
       met    decode of a ring of 1: 0.976 of the floor (at least 0.95)
       MISSED decode of a ring of 3: 0.786 of the floor (at least 0.85)
       met    memory of stage 0 of 1: predicted 4.8 % off (within 10 %)
       met    memory of stage 0 of 3: predicted 4.8 % off (within 10 %)
       MISSED memory of stage 1 of 3: predicted 22.2 % off (within 10 %)
-      MISSED memory of stage 2 of 3: predicted 22.2 % off (within 10 %)"
+      MISSED memory of stage 2 of 3: predicted 22.2 % off (within 10 %)
+      met    tokens with kv_cache none: the same (with each policy the same)
+      met    memory with kv_cache none: -1.4 % from the plan's (at most 10 % above)
+      MISSED tokens with kv_cache device: others (with each policy the same)
+      MISSED memory with kv_cache device: 12.2 % from the plan's (at most 10 % above)"
     `);
   });
 
