@@ -10,6 +10,7 @@ import { dirname, join, resolve } from 'node:path';
 import type { AgentService, PlanRequest } from '../agent/service.js';
 import type { ClusterFile, ClusterFileNode } from '../core/cluster-file.js';
 import { errorMessageOf, RingError } from '../core/errors.js';
+import { NAMED_LIFE } from '../core/instance-life.js';
 import { DEFAULT_CONTEXT_TOKENS } from '../core/placement.js';
 import type { Clock, Log } from '../ports.js';
 import { addressText, findFileNodes, ownFileNode } from './file-nodes.js';
@@ -53,7 +54,7 @@ export async function fileRequest(file: ClusterFile, model: string, nodes: Param
   const { requested, missing } = await findFileNodes(file, nodes);
   if (missing.length > 0) return { kind: 'missing', missing };
   const contextTokens = file.promptTokens > DEFAULT_CONTEXT_TOKENS ? file.promptTokens + ANSWER_TOKENS : null;
-  return { kind: 'ready', request: { model, policy: file.policy, nodes: null, contextTokens, slots: null, nodeSettings: requested } };
+  return { kind: 'ready', request: { model, policy: file.policy, nodes: null, contextTokens, slots: null, nodeSettings: requested, life: NAMED_LIFE } };
 }
 
 export interface WaitOptions {
