@@ -67,7 +67,7 @@ describe('byte-level BPE', () => {
   it('refuses a cut that the engine does not know', async () => {
     const tokenizer = byteLevelTokenizer('qwen2');
     const other = { ...tokenizer, json: { ...tokenizer.json, pre_tokenizer: { type: 'Sequence', pretokenizers: [{ type: 'Split', pattern: { Regex: '[a-z]+' }, behavior: 'Isolated', invert: false }, { type: 'ByteLevel', add_prefix_space: false, use_regex: false }] } } };
-    await expect(headerOf(await checkpoint(other))).rejects.toMatchObject({ code: 'unsupported_architecture', message: /pre-tokenizer is none of gpt-2, llama-bpe, qwen2, tekken, smollm/ });
+    await expect(headerOf(await checkpoint(other))).rejects.toMatchObject({ code: 'unsupported_architecture', message: expect.stringMatching(/pre-tokenizer is none of gpt-2, llama-bpe, qwen2, tekken, smollm/) as unknown });
   });
 });
 
@@ -89,7 +89,11 @@ describe('BPE with byte fallback', () => {
   it('refuses merges that are not every pair: SentencePiece would merge the others too', async () => {
     const tokenizer = characterTokenizer({ prefix: true });
     const model = Object.entries(tokenizer.json['model'] ?? {}).map(([key, value]): [string, unknown] => [key, key === 'merges' && Array.isArray(value) ? value.slice(0, -1) : value]);
-    await expect(headerOf(await checkpoint({ ...tokenizer, json: { ...tokenizer.json, model: Object.fromEntries(model) } }))).rejects.toMatchObject({ code: 'unsupported_architecture', message: /leave out pairs/ });
+    const directory = await checkpoint({ ...tokenizer, json: { ...tokenizer.json, model: Object.fromEntries(model) } });
+    await expect(headerOf(directory)).rejects.toMatchObject({ code: 'unsupported_architecture', message: expect.stringMatching(/leave out pairs/) as unknown });
+    // With the model itself there is nothing to conclude from merges.
+    await writeFile(join(directory, 'tokenizer.model'), tokenizer.model);
+    expect(await engineTokens(directory, ['In the beginning'])).toEqual(libraryTokens(tokenizer, ['In the beginning']));
   });
 });
 
@@ -154,6 +158,6 @@ describe('what is around the vocabulary', () => {
     const tokenizer = characterTokenizer({ prefix: true });
     const directory = await checkpoint(tokenizer);
     await writeFile(join(directory, 'tokenizer.model'), content);
-    await expect(headerOf(directory)).rejects.toMatchObject({ code: 'bad_checkpoint', message: /no SentencePiece model/ });
+    await expect(headerOf(directory)).rejects.toMatchObject({ code: 'bad_checkpoint', message: expect.stringMatching(/no SentencePiece model/) as unknown });
   });
 });

@@ -42,12 +42,16 @@ export interface AddedToken {
   readonly special: boolean;
 }
 
-export interface TokenizerJson {
-  readonly base: BaseVocabulary;
+/** What stands beside the vocabulary. */
+export interface TokenizerExtras {
   readonly added: readonly AddedToken[];
   /** Does the post-processor put special tokens around a text? Null = it says nothing. */
   readonly addsBos: boolean | null;
   readonly addsEos: boolean | null;
+}
+
+export interface TokenizerJson extends TokenizerExtras {
+  readonly base: BaseVocabulary;
 }
 
 const BYTE_PIECE = /^<0x[0-9A-F]{2}>$/;
@@ -72,19 +76,29 @@ type Normalizer = z.infer<typeof normalizerSchema>;
 
 /** Throws `bad_checkpoint`, or `unsupported_architecture` for a tokenizer that the engine does not have. */
 export function parseTokenizerJson(value: unknown, where: string): TokenizerJson {
-  const parsed = schema.safeParse(value);
-  if (!parsed.success) throw badCheckpoint(where, `it is no tokenizer: ${z.prettifyError(parsed.error).split('\n').slice(0, 2).join(' ')}`);
-  const { model, normalizer, pre_tokenizer: preTokenizer, post_processor: postProcessor } = parsed.data;
+  const { model, normalizer, pre_tokenizer: preTokenizer } = parsed(value, where);
   const normalizers = flatNormalizers(normalizer);
   if (normalizers === null) throw badCheckpoint(where, 'its normalizer cannot be read');
   const steps = preTokenizerSteps(preTokenizer);
   const byteLevel = steps?.some((step) => step.type === 'ByteLevel') === true;
   const kind = model.type ?? 'BPE';
-  const added = (parsed.data.added_tokens ?? []).map(({ id, content, special }) => ({ id, content, special: special === true }));
+  const extras = tokenizerExtras(value, where);
   const base = kind === 'Unigram' ? unigram(model, normalizers, preTokenizer, where)
     : kind !== 'BPE' ? refuse(where, `its tokenizer is of the kind ${kind}`)
-      : byteLevel ? byteLevelBpe(model, normalizers, preTokenizer, where) : characterBpe(model, normalizers, preTokenizer, new Set(added.map(({ content }) => content)), where);
-  return { base, added, ...aroundText(postProcessor) };
+      : byteLevel ? byteLevelBpe(model, normalizers, preTokenizer, where) : characterBpe(model, normalizers, preTokenizer, new Set(extras.added.map(({ content }) => content)), where);
+  return { base, ...extras };
+}
+
+/** Without a look at the vocabulary, for who has it from another file. */
+export function tokenizerExtras(value: unknown, where: string): TokenizerExtras {
+  const { added_tokens: added, post_processor: postProcessor } = parsed(value, where);
+  return { added: (added ?? []).map(({ id, content, special }) => ({ id, content, special: special === true })), ...aroundText(postProcessor) };
+}
+
+function parsed(value: unknown, where: string): z.infer<typeof schema> {
+  const result = schema.safeParse(value);
+  if (!result.success) throw badCheckpoint(where, `it is no tokenizer: ${z.prettifyError(result.error).split('\n').slice(0, 2).join(' ')}`);
+  return result.data;
 }
 
 function refuse(where: string, why: string): never {

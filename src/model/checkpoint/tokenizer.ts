@@ -13,7 +13,7 @@ import { idsOf } from './config.js';
 import { readBounded, readJson } from './safetensors.js';
 import { parseSentencePiece } from './sentencepiece.js';
 import type { AddedToken, BaseVocabulary, TokenEntry, TokenizerJson } from './tokenizer-json.js';
-import { parseTokenizerJson, TOKEN_CONTROL, TOKEN_UNUSED, TOKEN_USER_DEFINED } from './tokenizer-json.js';
+import { parseTokenizerJson, TOKEN_CONTROL, TOKEN_UNUSED, TOKEN_USER_DEFINED, tokenizerExtras } from './tokenizer-json.js';
 
 const MAX_TOKENIZER_BYTES = 256 * 1024 * 1024;
 const MAX_TEMPLATE_BYTES = 4 * 1024 * 1024;
@@ -56,9 +56,7 @@ async function vocabularyOf(directory: string, names: readonly string[]): Promis
   // The SentencePiece model has the real scores; a byte-level tokenizer never comes from one, whatever lies beside it.
   if (names.includes('tokenizer.model') && !isByteLevel(json)) {
     const base = sentencePieceVocabulary(await readBounded(join(directory, 'tokenizer.model'), MAX_TOKENIZER_BYTES), join(directory, 'tokenizer.model'));
-    if (json === null) return { base, added: [], addsBos: null, addsEos: null };
-    const { added, addsBos, addsEos } = parseTokenizerJson(json, path);
-    return { base, added, addsBos, addsEos };
+    return { base, ...json === null ? { added: [], addsBos: null, addsEos: null } : tokenizerExtras(json, path) };
   }
   if (json !== null) return parseTokenizerJson(json, path);
   if (names.includes('tekken.json')) throw refusedCheckpoint(directory, 'its tokenizer is in the vendor\'s own layout (tekken.json)', 'take a checkpoint with tokenizer.json, or a GGUF');
