@@ -21,13 +21,14 @@ import { Metrics } from './metrics.js';
 import { addModelRoutes } from './model-routes.js';
 import { addOllamaModelRoutes } from './ollama-model-routes.js';
 import { addOllamaRoutes } from './ollama-routes.js';
+import { addResponsesRoutes } from './responses-routes.js';
 import { addUpkeepRoutes } from './upkeep-routes.js';
 
 /** Answers without a key: they say nothing about the cluster. */
 const OPEN_PATHS: ReadonlySet<string> = new Set(['/', '/health', ...DASHBOARD_PATHS]);
 
 /** Every path and the methods it has, for 405 and for pages' preflight requests. */
-const METHODS: readonly (readonly [path: string, methods: string])[] = [
+export const METHODS: readonly (readonly [path: string, methods: string])[] = [
   ['/', 'GET'],
   ['/health', 'GET'],
   ['/metrics', 'GET'],
@@ -35,6 +36,8 @@ const METHODS: readonly (readonly [path: string, methods: string])[] = [
   ['/v1/models/:id{.+}', 'GET'],
   ['/v1/chat/completions', 'POST'],
   ['/v1/completions', 'POST'],
+  ['/v1/responses', 'POST'],
+  ['/v1/responses/:id', 'GET or DELETE'],
   ['/v1/embeddings', 'POST'],
   ['/v1/messages', 'POST'],
   ['/v1/messages/count_tokens', 'POST'],
@@ -105,6 +108,7 @@ export function createApp(service: AgentService, options: ApiOptions): Hono<ApiE
     unload: (instanceId: string) => service.unload(instanceId),
   };
   addCompletionRoutes(app, answering, options);
+  addResponsesRoutes(app, answering, options);
   addEmbeddingRoutes(app, answering, options);
   addOllamaModelRoutes(app, service, options);
   addOllamaRoutes(app, answering, options);
@@ -169,6 +173,7 @@ function welcomeText(options: ApiOptions): string {
     'GET    /v1/models                   models that the cluster can serve',
     'POST   /v1/chat/completions         OpenAI\'s chat API, also as a stream',
     'POST   /v1/completions              OpenAI\'s text API, also as a stream',
+    'POST   /v1/responses                OpenAI\'s Responses API, also as a stream',
     'POST   /v1/embeddings               OpenAI\'s embeddings',
     'POST   /v1/messages                 Anthropic\'s API, also as a stream; /v1/messages/count_tokens',
     'POST   /api/chat, /api/generate     Ollama\'s API; also /api/embed, /api/tags, /api/show, /api/ps',
