@@ -50,6 +50,8 @@ export function stepSeed(seed: number, position: number): number {
 export class SequenceSampler {
   private readonly chain: bigint;
   private readonly grammar: GrammarState | null;
+  /** Its grammar cannot be read. */
+  private readonly ends: boolean;
   private closed = false;
 
   /** Throws `bad_request` for tokens outside the vocabulary. */
@@ -61,7 +63,8 @@ export class SequenceSampler {
   ) {
     this.check(settings, history);
     const { c } = llama;
-    this.grammar = settings.grammar === undefined ? null : new GrammarState(vocabulary.grammar(), settings.grammar);
+    this.grammar = grammarOf(vocabulary, settings);
+    this.ends = settings.grammar !== undefined && this.grammar === null;
     for (const token of history.emittedTokens) this.grammar?.accept(token);
     this.chain = need(c.llama_sampler_chain_init(c.llama_sampler_chain_default_params()));
     this.addBias();
@@ -88,6 +91,7 @@ export class SequenceSampler {
   /** Draws from the logits of batch row `row` of the context's last call, for the token that will stand at `position`. */
   sample(context: bigint, row: number, position: number): Draw {
     const { grammar, settings: { probabilities } } = this;
+    if (this.ends) return { token: this.endToken() };
     const token = grammar?.hasBegun === true ? this.sampleWithin(grammar, context, row, position) : this.sampleFreely(context, row, position);
     return probabilities === undefined ? { token } : { token, probability: tokenProbability(this.logits(context, row), token, probabilities) };
   }
@@ -180,6 +184,20 @@ export class SequenceSampler {
     if (![temperature, repeatPenalty, frequencyPenalty, presencePenalty, topP, minP].every(Number.isFinite) || temperature < 0 || repeatPenalty <= 0) {
       throw new RingError('bad_request', 'sampling settings must be finite, the temperature not negative and the repeat penalty above 0');
     }
+  }
+}
+
+/**
+ * Whoever takes a request has its grammar checked first. Should one that cannot be read come all the same, its own answer
+ * ends at once: a stage that failed would take everybody's answers along.
+ */
+function grammarOf(vocabulary: SamplerVocabulary, { grammar }: SamplingSettings): GrammarState | null {
+  if (grammar === undefined) return null;
+  try {
+    return new GrammarState(vocabulary.grammar(), grammar);
+  } catch (error) {
+    if (error instanceof RingError && error.code === 'bad_request') return null;
+    throw error;
   }
 }
 

@@ -109,6 +109,12 @@ describe('an answer under a grammar', () => {
     expect([...textOf(tokens)].length).toBe(40);
   });
 
+  it('that cannot be read ends its own answer and nothing else', () => {
+    const engine = opened();
+    expect(answer(engine, { ...GREEDY, grammar: { text: 'root ::= root "a"' } })).toEqual([[...vocabulary.endOfGeneration][0]]);
+    expect(answer(engine, { ...GREEDY, grammar: { text: 'root ::= "a"' } }).length).toBe(2);
+  });
+
   it('leaves others alone', () => {
     const engine = opened({ slots: 2 });
     const prompt = vocabulary.tokenize('And God said', { addSpecial: true, parseSpecial: false });
