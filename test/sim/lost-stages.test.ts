@@ -113,4 +113,19 @@ describe('a ring that broke', () => {
     world.run(4_000);
     expect(world.instanceOn('n1', 'large')).toMatchObject({ state: 'failed', plan: null });
   });
+
+  it('whose weights went away with their only holder is not unknown: it comes back with it', () => {
+    const world = new World(5, SHAPES, true);
+    world.addNode('n1', capabilitiesFor('n1', SHAPES));
+    for (const nodeId of ['n2', 'n3']) world.addNode(nodeId, { ...capabilitiesFor(nodeId, SHAPES), models: [], shards: [] });
+    world.run(3_000);
+    world.load('n2', 'call', 'large', 3);
+    world.run(4_000);
+    expect(instance(world).state).toBe('active');
+    world.crash('n1');
+    expect(world.runUntil(() => instance(world).state === 'failed', 10_000)).toBe(true);
+    expect(instance(world)).toMatchObject({ code: 'no_placement', reason: expect.stringContaining('no node that is here holds the model') });
+    world.restart('n1');
+    expect(world.runUntil(() => world.instanceOn('n2', 'large')?.state === 'active', 20_000)).toBe(true);
+  });
 });
