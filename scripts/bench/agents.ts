@@ -5,7 +5,7 @@
 import { spawn } from 'node:child_process';
 import type { ChildProcess } from 'node:child_process';
 import { createServer } from 'node:net';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import type { ClusterStatus } from '../../src/agent/service.js';
 
 const START_DEADLINE_MS = 60_000;
@@ -63,7 +63,8 @@ export class Agent {
       '--listen', `127.0.0.1:${ownPort}`, '--api-port', String(apiPort),
       '--threads', String(settings.threads), '--ctx', String(settings.contextTokens), '--slots', String(settings.slots),
       ...others.flatMap((address) => ['--peer', address]),
-      ...(settings.modelFile === null ? [] : ['--model', settings.modelFile]),
+      // An agent would load a model that it is given by name, as it thinks best; here the number of stages is the question.
+      ...(settings.modelFile === null ? [] : ['--ckpt-dir', dirname(settings.modelFile)]),
     ], { stdio: ['ignore', 'pipe', 'pipe'], detached: true });
     return new Agent(child, apiPort);
   }

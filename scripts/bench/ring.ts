@@ -95,13 +95,17 @@ export async function withRing<Result>(options: RingOptions, use: (head: Agent, 
     await first.call('POST', '/v1/cluster/load', { model: options.model, nodes: options.agents });
     const result = await use(first, { agents, peerPorts });
     // What is loaded by hand would be loaded again when these agents start for the next measurement.
-    for (const { instanceId } of (await first.status()).instances) await first.call('DELETE', `/v1/cluster/instances/${instanceId}`);
-    for (const agent of agents) await agent.statusWhen('the model was unloaded', ({ instances }) => instances.length === 0);
+    await unloadAll(first, agents);
     return result;
   } finally {
     await Promise.all(agents.map((agent) => agent.stop()));
     await Promise.all(links.map((link) => link.close()));
   }
+}
+
+async function unloadAll(first: Agent, agents: readonly Agent[]): Promise<void> {
+  for (const { instanceId } of (await first.status()).instances) await first.call('DELETE', `/v1/cluster/instances/${encodeURIComponent(instanceId)}`);
+  for (const agent of agents) await agent.statusWhen('the model was unloaded', ({ instances }) => instances.length === 0);
 }
 
 /** Plans predict speeds only of nodes that were measured: agents do that once, when nothing else runs. Goes on without it. */
