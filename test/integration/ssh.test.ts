@@ -90,6 +90,24 @@ describe.skipIf(!available.ok)(`a cluster file over ssh${available.ok ? '' : ` (
     await waitUntil(() => processesNaming(join(directory, remote)).length === 0, { timeoutMs: 15_000, what: 'the end of the remote agent' });
   });
 
+  it('plans for it without serving: the ring of the file, with what the host has, and nothing is left', async () => {
+    const remote = 'only planned';
+    const config = await clusterFile('far', remote);
+    const { stateDir, env } = start(config, '');
+    const ended = await runAgentCommand(
+      ['plan', '--config', config, '--state-dir', stateDir, '--no-mdns', '--cluster', `ssh-plan-${process.pid}`, '--secret-file', secretFile(), '--json'],
+      { env, timeoutMs: SERVE_MS },
+    );
+    expect(ended.code, ended.stderr).toBe(0);
+    const plan: unknown = JSON.parse(ended.stdout);
+    expect(plan).toMatchObject({
+      stages: [{ rank: 0, range: { start: 0, end: 2 }, backend: 'cpu' }, { rank: 1, range: { start: 2, end: 5 }, backend: 'cpu', precision: 'f16', keyValueCache: 'none' }],
+    });
+    expect(JSON.stringify(plan)).toContain('converted to f16');
+    await waitUntil(() => processesNaming(join(directory, remote)).length === 0, { timeoutMs: 15_000, what: 'the end of the remote agent' });
+    expect(existsSync(join(stateDir, 'agent.json'))).toBe(false);
+  });
+
   it('B16: takes the remote agent with it when it is killed', async () => {
     const remote = 'killed';
     const agent = await AgentProcess.start(start(await clusterFile('far', remote), secretFile()));

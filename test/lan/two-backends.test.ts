@@ -2,7 +2,7 @@
  * A ring of two machines with different devices: one computes on its cpu, one on a (software) Vulkan device. The plan
  * gives each its backend, the answer is that of the cpu alone, and a device that vanishes costs a plan, not the request.
  */
-import { copyFileSync, existsSync, rmSync } from 'node:fs';
+import { copyFileSync, existsSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import type { ClusterStatus, InstanceView } from '../../src/agent/service.js';
@@ -77,6 +77,17 @@ describe.skipIf(!available.ok)(`a ring of two backends${available.ok ? '' : ` (s
     expect(await complete(agent)).toEqual(alone);
     const shown = await runAgentCommand(['status', '--state-dir', agent.stateDir], { host: lan.host(2) });
     expect(shown.stdout).toMatch(/spills \d+ of \d+ layers to host memory/);
+  });
+
+  it('an NVIDIA machine without the CUDA package computes on vulkan, and its status says what to install for more', async () => {
+    const tools = temporaryDirectory('nvidia');
+    writeFileSync(join(tools, 'nvidia-smi'), '#!/bin/sh\n', { mode: 0o755 });
+    const agent = await start(2, [], { ...SOFTWARE_VULKAN, PATH: `${tools}:${process.env['PATH'] ?? ''}` });
+    await nodesHere(agent, 1);
+    const instance = await load(agent, {});
+    expect(instance.stages.map((stage) => stage.backend)).toEqual(['vulkan']);
+    const shown = (await runAgentCommand(['status', '--state-dir', agent.stateDir], { host: lan.host(2) })).stdout.replace(/\s+/g, ' ');
+    expect(shown).toMatch(/NVIDIA GPU found, used through vulkan\. For more speed \(cuda, about 540 MB\): npm install @node-llama-cpp\/linux-/);
   });
 
   it('A5: a backend that vanished after the start is a typed error and another plan, and the request is served', async () => {
