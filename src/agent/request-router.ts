@@ -8,16 +8,15 @@
 import { RingError } from '../core/errors.js';
 import { lifeOf } from '../core/instance-life.js';
 import type { ControlMessage, FinishReason, TokenMessage } from '../core/messages.js';
-import { REASONING_MARK_TEXTS } from '../core/reasoning.js';
 import { afterThoughts } from '../core/grammar/after-thoughts.js';
 import { StopSequence } from '../core/stop-sequence.js';
 import { TextStream } from '../core/text-stream.js';
 import { toolGrammar } from '../core/tools/tool-grammar.js';
-import { TOOL_MARK_TEXTS } from '../core/tools/tool-use.js';
-import type { HeldModel, Instance, NodeId, Plan, SamplingSettings, TokenProbability } from '../core/types.js';
-import type { Clock, Log, VocabularyTable } from '../ports.js';
+import type { HeldModel, Instance, NodeId, Plan, SamplingSettings } from '../core/types.js';
+import type { Clock, Log } from '../ports.js';
+import { markPieces, shortened, textProbability } from './answer-text.js';
 import { failureOf } from './models.js';
-import type { CompletionEvent, CompletionTask, Prompt, TextProbability } from './service.js';
+import type { CompletionEvent, CompletionTask, Prompt } from './service.js';
 import type { TokenizedPrompt, Vocabularies } from './vocabularies.js';
 import { orAborted } from './vocabularies.js';
 
@@ -420,28 +419,4 @@ export class RequestRouter {
   private async pause(delayMs: number, signal: AbortSignal): Promise<void> {
     await orAborted(new Promise<void>((resolve) => this.ports.clock.after(delayMs, resolve)), signal);
   }
-}
-
-/** The first tokens and the last: models may mark the end of a text by it. */
-function shortened(tokens: readonly number[], most: number): readonly number[] {
-  return tokens.length <= most || most < 1 ? tokens : [...tokens.slice(0, most - 1), ...tokens.slice(-1)];
-}
-
-/** Control tokens that are text in this answer: marks of thoughts and of tool calls, and what its grammar names. */
-function markPieces({ controlTexts }: VocabularyTable, { prompt, sampling }: CompletionTask): ReadonlyMap<number, Uint8Array> {
-  const marks = new Map<number, Uint8Array>();
-  const hasTools = prompt.kind === 'chat' && (prompt.tools ?? []).length > 0;
-  for (const [token, text] of controlTexts) {
-    const isMark = (prompt.kind === 'chat' && REASONING_MARK_TEXTS.has(text)) || (hasTools && TOOL_MARK_TEXTS.has(text));
-    if (isMark || sampling.grammar?.text.includes(text) === true) marks.set(token, Buffer.from(text));
-  }
-  return marks;
-}
-
-function textProbability(token: number, { logprob, alternatives }: TokenProbability, { controlTexts }: VocabularyTable, pieceOf: (token: number) => Uint8Array): TextProbability {
-  const shown = (one: number): Uint8Array => {
-    const piece = pieceOf(one);
-    return piece.byteLength > 0 ? piece : Buffer.from(controlTexts.get(one) ?? '');
-  };
-  return { bytes: pieceOf(token), logprob, alternatives: alternatives.map((one) => ({ bytes: shown(one.token), logprob: one.logprob })) };
 }
