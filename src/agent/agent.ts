@@ -147,6 +147,7 @@ export class Agent implements AgentService {
       resolveModel: (reference) => this.held.resolveRequested(reference),
       ensureInstance: (model, signal, keepAliveMs) => this.held.ensureInstance(model, signal, keepAliveMs),
       instance: (instanceId) => this.held.instance(instanceId),
+      wasUnloaded: (instanceId) => this.cluster.desired().removed?.includes(instanceId) ?? false,
       instanceOf: (modelDigest) => this.cluster.desired().instances.find((instance) => modelKey(instance) === modelDigest) ?? null,
       randomId: () => ports.randomId(),
       ...(settings.replanDeadlineMs === undefined ? {} : { replanDeadlineMs: settings.replanDeadlineMs }),

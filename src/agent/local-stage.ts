@@ -7,7 +7,7 @@
 import { pipe } from 'it-pipe';
 import { errorCodeOf, errorMessageOf, RingError } from '../core/errors.js';
 import type { NodeId, Plan, StagePlan, StageState, StageStatus } from '../core/types.js';
-import type { Clock, FrameLink, Log, ModelLibrary, Network, RemoteWeights, Runner, StageFiles, StageRole } from '../ports.js';
+import type { Clock, FrameLink, Log, ModelLibrary, Network, RemoteWeights, Runner, RunnerEvents, StageFiles, StageRole } from '../ports.js';
 import { decodeActivationHeader } from '../wire/activation-codec.js';
 import type { ActivationHeader } from '../wire/activation-codec.js';
 import type { RunnerPool } from './runner-pool.js';
@@ -66,6 +66,17 @@ export class LocalStage {
   /** Something came from the previous stage. */
   private tookSteps = false;
   private readonly abort = new AbortController();
+  private readonly runnerEvents: RunnerEvents = {
+    activation: (body) => this.fromRunner(body),
+    resident: (bytes) => {
+      this.residentBytes = bytes;
+      this.events.statusChanged();
+    },
+    stepFailed: (step, error) => this.failInbound(new RingError(error.code, `step ${step} failed: ${error.message}`, {}, { cause: error })),
+    ended: (error) => {
+      if (!this.stopped) this.fail(error ?? new RingError('runner_died', 'the runner ended'));
+    },
+  };
   /** Token ids that the head accepts are below this. */
   vocabularySize = 0;
   /** As the engine says of the model: all stages are of one architecture. */
@@ -156,7 +167,7 @@ export class LocalStage {
     this.outbound?.close();
     this.waiting.length = 0;
     this.runner = null;
-    await this.ports.runners.release(this.plan, this.stage);
+    this.ports.runners.release(this.plan, this.stage, this.runnerEvents);
   }
 
   private async prepareFiles(): Promise<StageFiles> {
@@ -244,20 +255,10 @@ export class LocalStage {
       keyType: this.plan.keyType,
       valueType: this.plan.valueType,
       batchTokens: BATCH_TOKENS,
-    }, files.bytes, {
-      activation: (body) => this.fromRunner(body),
-      resident: (bytes) => {
-        this.residentBytes = bytes;
-        this.events.statusChanged();
-      },
-      stepFailed: (step, error) => this.failInbound(new RingError(error.code, `step ${step} failed: ${error.message}`, {}, { cause: error })),
-      ended: (error) => {
-        if (!this.stopped) this.fail(error ?? new RingError('runner_died', 'the runner ended'));
-      },
-    });
+    }, files.bytes, this.runnerEvents);
     if (this.stopped) {
       // The plan ended while its runner loaded: whoever comes next may have it, or it ends.
-      await this.ports.runners.release(this.plan, this.stage);
+      this.ports.runners.release(this.plan, this.stage, this.runnerEvents);
       return;
     }
     this.runner = runner;

@@ -42,6 +42,8 @@ export interface RouterPorts {
   /** The instance that serves the model, loaded if need be. */
   ensureInstance(model: HeldModel, signal: AbortSignal, keepAliveMs?: number | null): Promise<Instance>;
   instance(instanceId: string): Instance | null;
+  /** Somebody said so; absent = what is gone was unloaded. */
+  wasUnloaded?(instanceId: string): boolean;
   /** An instance that serves the model, if there is one: after a split healed it may have another id. */
   instanceOf(modelDigest: string): Instance | null;
   randomId(): string;
@@ -367,8 +369,9 @@ export class RequestRouter {
     for (;;) {
       const instance = this.ports.instance(wanted.instanceId) ?? this.ports.instanceOf(wanted.plan?.model.digest ?? '');
       if (instance === null) {
-        if (wait.begun || wanted.plan === null) throw new RingError('not_ready', 'the model was unloaded while the request ran');
-        // It was idle for too long, or made room for another one, just when this request came.
+        const ended = wait.begun && (this.ports.wasUnloaded?.(wanted.instanceId) ?? true);
+        if (ended || wanted.plan === null) throw new RingError('not_ready', 'the model was unloaded while the request ran');
+        // It was idle for too long, or made room for another one, just when this request came or while its origin was cut off.
         wanted = await this.loaded(wanted.plan.model, {}, signal);
         continue;
       }

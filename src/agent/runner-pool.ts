@@ -17,7 +17,7 @@ interface Entry {
   readonly runner: Runner;
   readonly loaded: LoadedStage;
   /** Whoever holds the runner now; null = released. */
-  holder: { readonly planId: string; readonly events: RunnerEvents } | null;
+  holder: RunnerEvents | null;
   cancelEnd: (() => void) | null;
   ended: boolean;
   residentBytes: number;
@@ -45,13 +45,11 @@ export class RunnerPool {
     if (kept !== undefined) {
       kept.cancelEnd?.();
       kept.cancelEnd = null;
-      kept.holder = { planId: plan.planId, events: NO_EVENTS };
+      kept.holder = NO_EVENTS;
       // Results of the old plan that are still in the pipe come before the answer to the reset, and go nowhere.
       await kept.runner.reset();
       if (kept.ended) throw new RingError('runner_died', 'the kept runner ended while it was reset');
-      // Released meanwhile, and perhaps with the plan after this one by now.
-      if (kept.holder?.planId !== plan.planId) throw new RingError('cancelled', `plan ${plan.planId} ended while its kept runner was reset`);
-      kept.holder = { planId: plan.planId, events };
+      kept.holder = events;
       this.log.info('a running shard is kept for the new plan', { plan: plan.planId, rank: stage.rank });
       return { runner: kept.runner, loaded: { ...kept.loaded, residentBytes: kept.residentBytes } };
     }
@@ -60,25 +58,25 @@ export class RunnerPool {
     const what = `the runner of layers ${stage.range.start}-${stage.range.end - 1} of ${plan.model.name}`;
     let entry: Entry | null = null;
     const runner = this.launcher.launch(what, {
-      activation: (body) => entry?.holder?.events.activation(body),
+      activation: (body) => entry?.holder?.activation(body),
       resident: (bytes) => {
         if (entry !== null) entry.residentBytes = bytes;
-        entry?.holder?.events.resident(bytes);
+        entry?.holder?.resident(bytes);
       },
-      stepFailed: (step, error) => entry?.holder?.events.stepFailed(step, error),
+      stepFailed: (step, error) => entry?.holder?.stepFailed(step, error),
       ended: (error) => {
         if (entry === null) return;
         entry.ended = true;
         this.entries.delete(entry);
         entry.cancelEnd?.();
-        entry.holder?.events.ended(error);
+        entry.holder?.ended(error);
       },
     });
     this.loading.add(runner);
     try {
       const loaded = await runner.loadStage(options, stageBytes);
       if (this.stopped) throw new RingError('cancelled', 'the agent stops');
-      entry = { key, modelDigest: plan.model.digest, runner, loaded, holder: { planId: plan.planId, events }, cancelEnd: null, ended: false, residentBytes: loaded.residentBytes };
+      entry = { key, modelDigest: plan.model.digest, runner, loaded, holder: events, cancelEnd: null, ended: false, residentBytes: loaded.residentBytes };
       this.entries.add(entry);
       return { runner, loaded };
     } catch (error) {
@@ -101,9 +99,9 @@ export class RunnerPool {
     }
   }
 
-  /** The plan no longer needs its runner. */
-  async release(plan: Plan, stage: StagePlan): Promise<void> {
-    const held = [...this.entries].filter((entry) => entry.holder?.planId === plan.planId);
+  /** Whoever acquired it with these events no longer needs it; a stage of the same plan that came after it may have one too. */
+  release(plan: Plan, stage: StagePlan, events: RunnerEvents): void {
+    const held = [...this.entries].filter((entry) => entry.holder === events);
     for (const entry of held) {
       entry.holder = null;
       entry.cancelEnd?.();

@@ -19,8 +19,8 @@ const MAX_CLIENTS = 16;
 const LAST_ENDING_MS = 150_000;
 /** From the healing on until everybody is of one mind and answers. */
 const RECOVERY_MS = 30_000;
-/** A runner that no plan wants lives this long, and a little. */
-const RELEASED_MS = 11_500;
+/** A model that is unloaded soon, and then a runner that no plan wants, live this long, and a little. */
+const RELEASED_MS = 13_000;
 /** After that everybody knows who holds what. */
 const SETTLED_MS = 500;
 /** Before the first token a request may be told that its model is not to be had now, and why. */
@@ -257,17 +257,23 @@ class Setup {
   private async checkRest(): Promise<void> {
     const { world } = this;
     await world.run(RELEASED_MS);
-    this.problems.push(...world.disagreements());
+    // A model may have been given up just now; what is left behind stays however long one waits.
+    await world.runUntil(() => this.leftRunners().length === 0, RELEASED_MS);
+    this.problems.push(...world.disagreements(), ...this.leftRunners());
     for (const { nodeId, life } of world.upHosts()) {
-      const { instances } = life.agent.status();
-      for (const { instanceId, activeSequences, queuedSequences, stepsInFlight } of instances) {
+      for (const { instanceId, activeSequences, queuedSequences, stepsInFlight } of life.agent.status().instances) {
         const left = (activeSequences ?? 0) + (queuedSequences ?? 0) + (stepsInFlight ?? 0);
         if (left > 0) this.problems.push(`${nodeId}: ${instanceId} still has ${activeSequences} sequences, ${queuedSequences} waiting, ${stepsInFlight} steps`);
       }
-      const running = instances.filter(({ state }) => state === 'active');
-      const wanted = running.flatMap(({ stages }) => stages.filter((stage) => stage.nodeId === nodeId)).length;
-      const there = world.runners(nodeId).length;
-      if (wanted !== there) this.problems.push(`${nodeId} has ${there} stage runners for ${wanted} stages`);
     }
+  }
+
+  private leftRunners(): string[] {
+    return this.world.upHosts().flatMap(({ nodeId, life }) => {
+      const running = life.agent.status().instances.filter(({ state }) => state === 'active');
+      const wanted = running.flatMap(({ stages }) => stages.filter((stage) => stage.nodeId === nodeId)).length;
+      const there = this.world.runners(nodeId).length;
+      return wanted === there ? [] : [`${nodeId} has ${there} stage runners for ${wanted} stages`];
+    });
   }
 }
