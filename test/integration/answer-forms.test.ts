@@ -13,7 +13,7 @@ import { AgentProcess, temporaryDirectory } from '../support/agent-process.js';
 import { AGENT_REQUEST } from '../support/agent-tool-request.js';
 
 const MODEL = 'kjv-q8_0';
-const SLOTS = 4;
+const SLOTS = 8;
 const LOAD_MS = 60_000;
 const ajv = new Ajv2020({ strict: false });
 addFormats.default(ajv);
