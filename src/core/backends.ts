@@ -9,8 +9,8 @@ import type { Backend, DeviceKind, NodeId, PlanNote, StagePlan } from './types.j
 /** First match wins. */
 export const BACKEND_PREFERENCE: readonly Backend[] = ['metal', 'cuda', 'vulkan', 'cpu'];
 
-/** Lower case, trimmed. */
-const DEVICE_ALIASES: ReadonlyMap<string, DeviceKind> = new Map<string, DeviceKind>([
+/** What a person may type (lower case, trimmed) -> device. */
+export const DEVICE_ALIASES: ReadonlyMap<string, DeviceKind> = new Map<string, DeviceKind>([
   ['cpu', 'cpu'], ['host', 'cpu'],
   ['metal', 'metal'], ['mtl', 'metal'],
   ['mlx', 'mlx'],
