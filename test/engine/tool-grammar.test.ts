@@ -64,6 +64,9 @@ describe('a call that is asked for', () => {
     expect(takes(grammar, '<tool_call>{"name": "look", "arguments": {"at": "x"}}</tool_call>')).toBe(false);
     expect(takes(grammar, 'Just words.')).toBe(false);
     expect(toolGrammar([LOOK], { choice: 'auto', parallel: true }, 'bare')).toBeNull();
+    const huge: ToolDefinition = { ...STOP, name: 'huge', parameters: { type: 'object', properties: { x: { enum: Array.from({ length: 4_000 }, (_, index) => `value ${index} `.repeat(10)) } } } };
+    expect(toolGrammar([STOP, huge], { choice: 'auto', parallel: true }, 'tagged')).toBeNull();
+    expect(() => toolGrammar([STOP, huge], REQUIRED, 'tagged')).toThrow(/longer than/);
   });
 
   it('is refused where a strict tool cannot be followed or the tool is not there', () => {

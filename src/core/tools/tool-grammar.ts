@@ -17,6 +17,16 @@ const MAX_CALLS = 16;
 
 /** Null = the answer stays free. Throws `bad_request` for a schema that cannot be followed and must be, or an unknown name. */
 export function toolGrammar(tools: readonly ToolDefinition[], calling: ToolCalling, style: ToolStyle): Grammar | null {
+  try {
+    return grammarOf(tools, calling, style);
+  } catch (error) {
+    // Nobody asked for a call that follows its tool: too much for a grammar is then no fault of the request.
+    if (error instanceof RingError && calling.choice === 'auto' && !tools.some(({ strict }) => strict)) return null;
+    throw error;
+  }
+}
+
+function grammarOf(tools: readonly ToolDefinition[], calling: ToolCalling, style: ToolStyle): Grammar | null {
   const { choice } = calling;
   const isForced = choice !== 'auto';
   const callable = typeof choice === 'object' ? tools.filter(({ name }) => name === choice.name) : tools;
