@@ -11,6 +11,7 @@ import { NOTHING_DESIRED } from '../../src/core/desired-state.js';
 import { placeModel } from '../../src/core/placement.js';
 import { wantedStages } from '../../src/core/reconcile-worker.js';
 import type { Capabilities, DesiredState, HeldModel, Instance, InstanceLife, ModelShape, NodeId, Plan, StageStatus } from '../../src/core/types.js';
+import { ClaimChecks, stageKey } from './claim-checks.js';
 import { EventQueue } from './event-queue.js';
 import { Random } from './random.js';
 
@@ -68,9 +69,7 @@ export class World {
   private readonly queue = new EventQueue();
   private readonly connections = new Map<string, Connection>();
   private readonly cuts = new Set<string>();
-  private readonly claims = new Map<string, string>();
-  private readonly plans = new Map<string, string>();
-  private readonly everReady = new Set<string>();
+  private readonly checks = new ClaimChecks((text) => this.violations.push(text));
   private readonly requestsOf = new Map<string, { readonly open: number; readonly taken: number }>();
   private connectionId = 0;
 
@@ -223,7 +222,7 @@ export class World {
       if (JSON.stringify(cluster.term()) !== term) problems.push(`${nodeId} follows ${JSON.stringify(cluster.term())}, ${first.nodeId} ${term}`);
       if (JSON.stringify(cluster.desired()) !== desired) problems.push(`${nodeId} wants something else than ${first.nodeId}: ${JSON.stringify(cluster.desired())} against ${desired}`);
       if (cluster.isCoordinator() !== (cluster.coordinator() === nodeId)) problems.push(`${nodeId} does not know whether it coordinates`);
-      const wanted = wantedStages(cluster.desired(), nodeId).map(({ plan, stage }) => keyOf(plan.planId, stage.rank)).sort();
+      const wanted = wantedStages(cluster.desired(), nodeId).map(({ plan, stage }) => stageKey(plan.planId, stage.rank)).sort();
       const there = [...stages.keys()].sort();
       if (wanted.join() !== there.join()) problems.push(`${nodeId} should run ${wanted.join()} but runs ${there.join()}`);
     }
@@ -287,7 +286,7 @@ export class World {
   /** The agent's stage worker: makes what runs match what is wanted. */
   private work(node: SimulatedNode): void {
     const wanted = wantedStages(node.cluster.desired(), node.nodeId);
-    const keys = new Set(wanted.map(({ plan, stage }) => keyOf(plan.planId, stage.rank)));
+    const keys = new Set(wanted.map(({ plan, stage }) => stageKey(plan.planId, stage.rank)));
     let changed = false;
     for (const key of [...node.stages.keys()]) {
       if (keys.has(key)) continue;
@@ -295,7 +294,7 @@ export class World {
       changed = true;
     }
     for (const { plan, stage } of wanted) {
-      const key = keyOf(plan.planId, stage.rank);
+      const key = stageKey(plan.planId, stage.rank);
       if (node.stages.has(key)) continue;
       const local: LocalStage = { plan, rank: stage.rank, state: 'loading', error: null };
       node.stages.set(key, local);
@@ -307,7 +306,7 @@ export class World {
           local.error = { code: 'out_of_memory', message: 'no memory' };
         } else {
           local.state = 'ready';
-          this.everReady.add(key);
+          this.checks.stageReady(plan.planId, stage.rank);
         }
         this.report(node);
       });
@@ -388,44 +387,12 @@ export class World {
 
   /** Safety, on every word that anybody says. */
   private check(node: SimulatedNode, message: ClusterMessage): void {
-    if (message.kind !== 'coordinator') return;
-    const { term, desired } = message;
-    if (term.node !== node.nodeId) this.violations.push(`${node.nodeId} claims the term of ${term.node}`);
-    const claim = `${term.counter}.${term.node}/${node.incarnation} version ${desired.version}`;
-    const content = JSON.stringify(desired.instances);
-    if ((this.claims.get(claim) ?? content) !== content) this.violations.push(`${claim} means two things`);
-    this.claims.set(claim, content);
-    for (const { plan, state } of desired.instances) if (plan !== null) this.checkPlan(plan, state);
-  }
-
-  private checkPlan(plan: Plan, state: Instance['state']): void {
-    const content = JSON.stringify(plan);
-    const known = this.plans.get(plan.planId);
-    if (known === undefined) {
-      let next = 0;
-      plan.stages.forEach((stage, rank) => {
-        if (stage.rank !== rank || stage.range.start !== next || stage.range.end <= next) this.violations.push(`plan ${plan.planId} does not tile: ${content}`);
-        next = stage.range.end;
-      });
-      if (next !== plan.model.layers) this.violations.push(`plan ${plan.planId} ends at layer ${next} of ${plan.model.layers}`);
-    } else if (known !== content) {
-      this.violations.push(`plan id ${plan.planId} means two plans`);
-    }
-    this.plans.set(plan.planId, content);
-    if (state !== 'active') return;
-    for (const stage of plan.stages) {
-      const key = keyOf(plan.planId, stage.rank);
-      if (!this.everReady.has(key)) this.violations.push(`plan ${plan.planId} is active but ${key} was never ready`);
-    }
+    if (message.kind === 'coordinator') this.checks.claim(node.nodeId, node.incarnation, message);
   }
 }
 
 export function heldModel(shape: ModelShape): HeldModel {
   return { digest: shape.identity.digest, sizeBytes: shape.identity.sizeBytes, name: shape.name, architecture: shape.architecture, layers: shape.layers };
-}
-
-function keyOf(planId: string, rank: number): string {
-  return `${planId}#${rank}`;
 }
 
 function pairOf(a: NodeId, b: NodeId): string {
