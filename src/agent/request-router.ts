@@ -28,6 +28,7 @@ const LAST_TOKENS_DEADLINE_MS = 3_000;
 export const REPLAN_DEADLINE_MS = 120_000;
 /** A head that has not heard yet that its plan is active answers `not_ready`: ask again after this. */
 const RETRY_MS = 50;
+const MAX_RETRY_MS = 800;
 /** Loading a model for a request that named it. */
 const LOAD_DEADLINE_MS = 30 * 60_000;
 
@@ -264,10 +265,13 @@ export class RequestRouter {
       pending.cutOff = false;
       plan = null;
     };
+    /** Refused again and again, many requests at once would be a flood: each asks less and less often. */
+    let refusals = 0;
     const retry = async (): Promise<void> => {
       giveUp();
-      withoutRingMs += RETRY_MS;
-      await this.pause(RETRY_MS, signal);
+      const waitMs = Math.min(RETRY_MS * 2 ** Math.max(0, refusals - 1), MAX_RETRY_MS);
+      withoutRingMs += waitMs;
+      await this.pause(waitMs, signal);
     };
     try {
       for (;;) {
@@ -311,6 +315,7 @@ export class RequestRouter {
             if (arrival.index === drawn.length) {
               drawn.push(arrival.token);
               withoutRingMs = 0;
+              refusals = 0;
               yield arrival;
               // The answer is whole, whether or not the head still lives to say so.
               if (arrival.endOfGeneration || drawn.length >= maxTokens) {
@@ -327,7 +332,8 @@ export class RequestRouter {
             end = { reason: arrival.reason, tokens: arrival.tokens };
             break;
           case 'refused':
-            if (!this.isPassing(arrival.error, attempt)) throw arrival.error;
+            if (!this.isPassing(arrival.error, drawn.length > 0)) throw arrival.error;
+            refusals += 1;
             await retry();
             break;
         }
@@ -338,9 +344,9 @@ export class RequestRouter {
     }
   }
 
-  /** A refusal that says nothing about the request; one that runs already also waits for a place in the new ring's queue. */
-  private isPassing(error: RingError, attempt: number): boolean {
-    return error.code === 'not_ready' || error.code === 'wrong_plan' || (error.code === 'queue_full' && attempt > 1);
+  /** A refusal that says nothing about the request; an answer that has begun also waits for a place in the new ring's queue. */
+  private isPassing(error: RingError, begun: boolean): boolean {
+    return error.code === 'not_ready' || error.code === 'wrong_plan' || (error.code === 'queue_full' && begun);
   }
 
   /** False when the head cannot be reached now. */

@@ -11,7 +11,7 @@ export const WINDOW_MS = 250;
 export const MAX_WINDOW_MESSAGES = 2_000;
 export const MAX_WINDOW_BYTES = 8 * 1024 * 1024;
 /** Full windows in a row. */
-export const MAX_FULL_WINDOWS = 20;
+export const MAX_FULL_WINDOWS = 60;
 
 export type PaceVerdict =
   | { readonly kind: 'go_on' }
