@@ -3,8 +3,11 @@
  *
  * Two kinds of models: those that put their thoughts between two marks at the very beginning (the chat template may
  * have opened them already), and OpenAI's gpt-oss, whose messages have a header that names a channel. White space
- * around thoughts is of the marks, not of the text. It must not know tokens or any API's names.
+ * around thoughts is of the marks, not of the text. A gpt-oss message to a tool becomes a call as tools/tool-calls.ts
+ * reads it. It must not know tokens or any API's names.
  */
+
+import { ARGUMENTS_MARK, LIST_OPEN } from './tools/tool-use.js';
 
 export interface ReasoningMarks {
   readonly open: string;
@@ -28,6 +31,8 @@ const MESSAGE = '<|message|>';
 const HEADER_STARTS: readonly string[] = [CHANNEL, START];
 const BODY_ENDS: readonly string[] = ['<|end|>', '<|call|>', '<|return|>', START, CHANNEL];
 const THINKING_CHANNEL = 'analysis';
+/** In a header: the message is a call's arguments. */
+const TO_TOOL = /\bto=functions\.([\w-]+)/;
 /** A header is a role and a channel's name; what is longer is none and becomes text. */
 const HEADER_LENGTH_MAX = 256;
 
@@ -159,8 +164,9 @@ export class ReasoningSplit {
     const header = this.held.slice(0, end);
     this.held = this.held.slice(end + MESSAGE.length);
     const channel = header.slice(header.lastIndexOf(CHANNEL) + CHANNEL.length).trimStart();
-    this.state = { at: 'body', kind: header.includes(CHANNEL) && channel.startsWith(THINKING_CHANNEL) ? 'reasoning' : 'text' };
-    return [];
+    const tool = TO_TOOL.exec(header)?.[1];
+    this.state = { at: 'body', kind: tool === undefined && header.includes(CHANNEL) && channel.startsWith(THINKING_CHANNEL) ? 'reasoning' : 'text' };
+    return tool === undefined ? [] : piece('text', `${LIST_OPEN}${tool}${ARGUMENTS_MARK}`);
   }
 
   private inBody(kind: AnswerPiece['kind']): readonly AnswerPiece[] {

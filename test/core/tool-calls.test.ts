@@ -1,5 +1,6 @@
 /** Tool calls in the ways that models write them, whole and bit by bit. */
 import { describe, expect, it } from 'vitest';
+import { ReasoningSplit } from '../../src/core/reasoning.js';
 import { ToolCalls } from '../../src/core/tools/tool-calls.js';
 import type { ToolPiece } from '../../src/core/tools/tool-calls.js';
 import { toolStyleOf } from '../../src/core/tools/tool-use.js';
@@ -84,6 +85,21 @@ describe('tool calls in an answer', () => {
     const early = new ToolCalls(TOOLS);
     expect([...early.push('<tool_call>{"name": "get_w'), ...early.end()]).toEqual([{ kind: 'text', text: '<tool_call>{"name": "get_w' }]);
   });
+});
+
+it('gpt-oss calls by messages to a tool, behind its thoughts', () => {
+  const answer = `<|channel|>analysis<|message|>Need the weather.<|end|><|start|>assistant<|channel|>commentary to=functions.get_weather <|constrain|>json<|message|>${json(PARIS.arguments)}<|call|>`;
+  for (const step of [1, 4, 1_000]) {
+    const split = new ReasoningSplit(null);
+    const reader = new ToolCalls(TOOLS);
+    const pieces = (answer.match(new RegExp(`[^]{1,${step}}`, 'g')) ?? []).flatMap((part) => split.push(part));
+    const told = [...pieces, ...split.end()];
+    expect(told.flatMap((piece) => (piece.kind === 'reasoning' ? [piece.text] : [])).join('')).toBe('Need the weather.');
+    const calls = [...told.flatMap((piece) => (piece.kind === 'text' ? reader.push(piece.text) : [])), ...reader.end()];
+    expect(calls[0]).toEqual({ kind: 'call', index: 0, name: 'get_weather' });
+    expect(JSON.parse(calls.flatMap((piece) => (piece.kind === 'arguments' ? [piece.text] : [])).join(''))).toEqual(PARIS.arguments);
+    expect(calls.some((piece) => piece.kind === 'text')).toBe(false);
+  }
 });
 
 it('the style of calls is seen in the prompt', () => {
