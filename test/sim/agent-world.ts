@@ -16,7 +16,7 @@ import { EventQueue } from './event-queue.js';
 import { emptyDisk, FakeLibrary } from './fake-library.js';
 import type { Disk } from './fake-library.js';
 import { FakeNetwork } from './fake-network.js';
-import type { Air } from './fake-network.js';
+import type { Air } from './fake-link.js';
 import { FakeProcess } from './fake-process.js';
 import { FakeLauncher } from './fake-runner.js';
 import type { FakeRunner } from './fake-runner.js';
