@@ -12,6 +12,7 @@ import type { ClusterFile, ClusterFileNode } from '../core/cluster-file.js';
 import { errorMessageOf, RingError } from '../core/errors.js';
 import { NAMED_LIFE } from '../core/instance-life.js';
 import { DEFAULT_CONTEXT_TOKENS } from '../core/placement.js';
+import { isInternetReference, parseInternetReference } from '../model/internet-reference.js';
 import type { Clock, Log } from '../ports.js';
 import { addressText, findFileNodes, ownFileNode } from './file-nodes.js';
 
@@ -22,7 +23,7 @@ const ANSWER_TOKENS = 1024;
 
 /** What the file means for the start of this machine's agent. */
 export interface FileStart {
-  /** A path on this disk or a name that the cluster knows. */
+  /** A path on this disk, a reference to the internet, or a name that the cluster knows. */
   readonly model: string;
   /** Files and directories in which models are looked for here. */
   readonly modelPaths: readonly string[];
@@ -101,6 +102,10 @@ function modelOf(file: ClusterFile, path: string, own: ClusterFileNode | null): 
   const places = [resolve(file.model), resolve(dirname(path), file.model), ...(own === null ? [] : [join(own.checkpointDirectory, file.model)])];
   const found = places.find((place) => existsSync(place));
   if (found !== undefined) return resolve(found);
+  if (isInternetReference(file.model)) {
+    parseInternetReference(file.model);
+    return file.model;
+  }
   if (/[/\\]|\.gguf$/i.test(file.model)) {
     throw new RingError('unknown_model', `${path}: model "${file.model}" is not there; looked at ${[...new Set(places)].join(', ')}`);
   }

@@ -24,7 +24,7 @@ const MAX_SEQ = 1_000_000;
 const MAX_DEADLINE_SECONDS = 86_400;
 
 export const clusterFields: readonly Field[] = [
-  { key: 'model', type: 'text', required: true, example: '"models/llama.gguf"', meaning: 'a GGUF file or a checkpoint directory (seen from where the agent starts, from this file, or from the ckpt_dir of this machine), or a name that the cluster or the catalogue knows' },
+  { key: 'model', type: 'text', required: true, example: '"models/llama.gguf"', meaning: 'a GGUF file or a checkpoint directory (seen from where the agent starts, from this file, or from the ckpt_dir of this machine), a reference to the internet (hf:owner/repo:Q8_0, or the https address of a GGUF), or a name that the cluster or the catalogue knows' },
   { key: 'seq', type: 'integer', default: 8n, range: [1, MAX_SEQ], example: '8', meaning: 'prompt length that stages are sized for, in tokens; one above the usual context makes room for itself and an answer' },
   { key: 'rng_seed', type: 'integer', range: [0, MAX_SEED], example: '42', meaning: 'seed of sampling; a node may have its own; 0 when neither is given' },
   { key: 'reserve_ram_gb', type: 'number', default: 6, range: [0, MAX_GB], example: '6.0', meaning: 'left free on every node beyond its stage (1 GB = 1e9 bytes)' },
