@@ -142,7 +142,7 @@ export class Models {
     if (!differs(contextTokens, plan.contextTokens, request.contextTokens) && !differs(slots, plan.slots, request.slots)) return;
     throw new RingError(
       'conflict',
-      `${model.name} is served already, with a context of ${plan.contextTokens} tokens and ${plan.slots} slots: unload it first ("agent unload ${model.name}"), then load it as you want it`,
+      `${model.name} is served already, with a context of ${plan.contextTokens} tokens and ${plan.slots} slots: unload it first ("agent models unload ${model.name}"), then load it as you want it`,
       { contextTokens: plan.contextTokens, slots: plan.slots, instance: served.instanceId },
     );
   }
@@ -205,7 +205,7 @@ export class Models {
     const names = this.list().map((model) => model.name);
     if (reference === '') throw new RingError('unknown_model', noDefaultText(names));
     const meant = nearestName(reference, names);
-    throw new RingError('unknown_model', `no node of this cluster holds a model "${reference}"${meant === null ? '' : `: did you mean "${meant}"`}${knownText(names)}`);
+    throw new RingError('unknown_model', `no node of this cluster holds a model "${reference}"${meant === null ? '' : `; did you mean "${meant}"?`}${knownText(names)}`);
   }
 
   /** `keepAliveMs`: what the request says of it; absent = nothing. */
@@ -303,7 +303,7 @@ export class Models {
 const NAMES_TOLD_MAX = 10;
 
 function knownText(names: readonly string[]): string {
-  if (names.length === 0) return '; none is known: start an agent with --model FILE, or fetch one with "agent pull"';
+  if (names.length === 0) return '; none is known: start an agent with --model FILE, or fetch one with "agent models pull"';
   const more = names.length - NAMES_TOLD_MAX;
   return `; known: ${names.slice(0, NAMES_TOLD_MAX).join(', ')}${more > 0 ? ` and ${more} more` : ''}`;
 }

@@ -73,6 +73,7 @@ export class Chat {
       } catch (error) {
         if (error instanceof RingError && error.code === 'peer_unreachable') throw error;
         this.ports.say(`${errorMessageOf(error)}\n`);
+        if (error instanceof RingError && error.code === 'context_too_long' && this.messages.length > 0) this.ports.say('the conversation so far counts too: /clear forgets it\n');
       }
     }
   }

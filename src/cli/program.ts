@@ -4,6 +4,7 @@
  * Help, completion and the service's unit read this tree too. It must not run anything by itself.
  */
 import { Argument, Command, Option } from 'commander';
+import { nearestName } from '../core/nearest-name.js';
 import { AGENT_VERSION } from '../version.js';
 import { agentOptions, clusterName, collect, count, keepAlive, port, positive, seed, settingsOf, temperature } from './arguments.js';
 import type { AnswerSettings } from './answer-stream.js';
@@ -193,6 +194,12 @@ function addTraceAndInstallation(root: Command, stateDir: Option): void {
 
 const acceptLicence = new Option('--accept-licence', 'accept the licence of a model that restricts its use; remembered');
 
+/** In Commander's words. */
+function meantText(unknown: string, parent: Command): string {
+  const meant = nearestName(unknown, parent.commands.map((command) => command.name()));
+  return meant === null ? '' : `\n(Did you mean ${meant}?)`;
+}
+
 interface ModelsFlags {
   readonly stateDir: string;
   readonly json?: boolean;
@@ -204,7 +211,12 @@ function addModelCommands(root: Command, stateDir: Option): void {
   const add = (name: string, description: string): Command => models.command(name).description(description).addOption(stateDir).option('--json', 'as JSON');
   // Commander gives options of one name to whichever command stands before them: without a subcommand that is `list`.
   models.addCommand(new Command('list').copyInheritedSettings(models).description('models that the cluster holds (this is meant when nothing is said)').addOption(stateDir).option('--json', 'as JSON')
-    .action(async (flags: ModelsFlags) => (await commands()).modelsCommand(flags)), { isDefault: true });
+    .allowExcessArguments()
+    .action(async (flags: ModelsFlags, list: Command) => {
+      const [unknown] = list.args;
+      if (unknown !== undefined) models.error(`error: unknown command '${unknown}'${meantText(unknown, models)}`, { code: 'commander.unknownCommand' });
+      return (await commands()).modelsCommand(flags);
+    }), { isDefault: true });
   add('info', 'a model: licence, terms, where each layer is held, and what a removal frees').argument('<model>', 'name or digest')
     .action(async (model: string, flags: ModelsFlags) => (await commands()).modelInfoCommand(model, flags));
   add('load', 'serve a model; it stays until its room is needed, and returns after a restart of the cluster').argument('<model>', 'name, reference or GGUF file')

@@ -107,6 +107,16 @@ describe('a chat', () => {
     await expect(failing('peer_unreachable')).rejects.toThrow('it is peer_unreachable');
   });
 
+  it('says how to go on when the conversation has outgrown the context', async () => {
+    const { said } = await chat(['A', 'B'], {
+      answer: async ({ messages }, show) => {
+        if (messages.length > 1) throw new RingError('context_too_long', 'it is too long');
+        show({ kind: 'text', text: 'a' });
+      },
+    });
+    expect(said).toBe('it is too long\nthe conversation so far counts too: /clear forgets it\n');
+  });
+
   it('shows thoughts, and does not tell them to the model again', async () => {
     const { asked, shown } = await chat(['A', 'B'], {
       answer: async (_asked, show) => {

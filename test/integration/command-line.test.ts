@@ -39,8 +39,8 @@ function expectMessage({ line, code, says }: Case, finished: Finished): void {
   expect(finished.stderr, said).toMatch(says);
   expect(finished.stderr, said).not.toMatch(STACK);
   const lines = finished.stderr.trim().split('\n');
-  // Wrong usage has a second line: where the options are explained.
-  expect(lines.filter((text) => !text.startsWith('(add --help')), said).toHaveLength(1);
+  // Wrong usage has a second line: where the options are explained; and one more where a slip of the keys is likely.
+  expect(lines.filter((text) => !/^\((add --help|Did you mean)/.test(text)), said).toHaveLength(1);
 }
 
 describe('wrong use of a command', () => {
@@ -69,6 +69,7 @@ describe('wrong use of a command', () => {
       { line: ['plan', '--policy', 'weird'], says: /ram_balanced, throughput/ },
       { line: ['plan', '--nodes', '0'], says: /whole number of at least 1/ },
       { line: ['models', '--yaml'], says: /unknown option '--yaml'/ },
+      { line: ['models', 'serch', 'llama'], says: /unknown command 'serch'\n\(Did you mean search\?\)/ },
       { line: ['stop', 'now'], says: /too many arguments/ },
       { line: ['secret', 'extra'], says: /too many arguments/ },
     ]],
