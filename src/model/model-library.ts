@@ -228,7 +228,21 @@ export class DiskModelLibrary implements ModelLibrary {
     const source = new PlacedTensorSource(this.store.get(modelDigest)?.places ?? await this.shardCache.places(header), this.digests);
     const sizeBytes = source.sizeOf(tensorName);
     if (sizeBytes === null) return null;
-    return { sizeBytes, digest: await source.digest(tensorName), read: (offset) => source.read(tensorName, offset) };
+    const { shardCache, digests } = this;
+    return { sizeBytes, digest: await source.digest(tensorName), read: async function* read(offset) {
+      let begun = false;
+      try {
+        for await (const chunk of source.read(tensorName, offset)) {
+          begun = true;
+          yield chunk;
+        }
+      } catch (error) {
+        // A file that was finished meanwhile has another name now.
+        const now = begun ? undefined : (await shardCache.places(header)).get(tensorName);
+        if (now === undefined) throw error;
+        yield* new PlacedTensorSource(new Map([[tensorName, now]]), digests).read(tensorName, offset);
+      }
+    } };
   }
 
   /** A checkpoint's tensors are changed while they are read: once, for the file, and not before for the digest. */

@@ -111,8 +111,8 @@ export class FetchingTensorSource implements TensorSource {
       const before = done;
       let failure: unknown = null;
       try {
-        // A peer that broke off once is not waited for again where there is another way.
-        content ??= await this.find(name, fruitless > 0);
+        // A peer that broke off is not waited for again where there is another way; who is to bring it for all, once more.
+        content ??= await this.find(name, fruitless > (isShared(name) && !this.options.head ? 1 : 0));
         if (content.digest !== null && digest !== null && content.digest !== digest) throw new RingError('digest_mismatch', `two nodes disagree about tensor ${name}`, { tensor: name });
         digest ??= content.digest;
         this.sender = this.sender === null && done === 0 ? content : this.sender === content ? content : 'several';

@@ -4,7 +4,7 @@
  * A file under its final name is whole (stage-writer.ts). It also says where a shard's tensors are under the names they
  * have in the model, so that a node that holds a shard can serve it. It must not know the network.
  */
-import { readdirSync } from 'node:fs';
+import { existsSync, readdirSync } from 'node:fs';
 import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { HeldShard } from '../core/types.js';
@@ -95,7 +95,10 @@ export class ShardCache {
       }
       const rows = finished.get(EMBEDDING_KEY);
       if (layout.embedding !== null && rows !== undefined) {
-        places.set(layout.embedding.sourceTensor, { path: partialOf(embeddingFileOf(target)), offset: 0, sizeBytes: layout.embedding.sizeBytes, digest: rows });
+        // They get their own name a moment before the stage file does (stage-writer.ts).
+        const final = embeddingFileOf(target);
+        const path = existsSync(final) ? final : partialOf(final);
+        places.set(layout.embedding.sourceTensor, { path, offset: 0, sizeBytes: layout.embedding.sizeBytes, digest: rows });
       }
     }
     return places;
