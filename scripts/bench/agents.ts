@@ -154,3 +154,10 @@ export async function freePort(): Promise<number> {
   if (typeof address !== 'object' || address === null) throw new Error('no free port');
   return address.port;
 }
+
+/** The token ids that a chunk of our API carries (api/openai-responses.ts). */
+export function tokensOf(chunk: unknown): readonly number[] {
+  if (typeof chunk !== 'object' || chunk === null || !('choices' in chunk) || !Array.isArray(chunk.choices)) return [];
+  const choice: unknown = chunk.choices[0];
+  return typeof choice === 'object' && choice !== null && 'tokens' in choice && Array.isArray(choice.tokens) ? choice.tokens.filter((token) => typeof token === 'number') : [];
+}

@@ -6,7 +6,7 @@
  */
 import { join } from 'node:path';
 import type { InstanceView } from '../../src/agent/service.js';
-import { Agent, freePort } from './agents.js';
+import { Agent, freePort, tokensOf } from './agents.js';
 import { DelayedLink } from './delayed-link.js';
 import { stageRunnerBytes } from './process-memory.js';
 import type { BenchSettings } from './settings.js';
@@ -170,7 +170,7 @@ async function timeAnswer(agent: Agent, request: {
     model: request.model, prompt: request.prompt, // Nothing repeats itself at temperature 1, so no token is guessed: steps are compared with steps.
     max_tokens: request.tokens, temperature: 1, seed: 1, ignore_eos: true, stream: true, return_tokens: true,
   })) {
-    const drawn = tokensOf(chunk);
+    const drawn = tokensOf(chunk).length;
     if (drawn === 0) continue;
     lastMs = performance.now() - start;
     if (tokens === 0) {
@@ -181,13 +181,6 @@ async function timeAnswer(agent: Agent, request: {
   }
   if (tokens !== request.tokens) throw new Error(`asked for ${request.tokens} tokens, ${tokens} came`);
   return { tokens, firstMs, lastMs };
-}
-
-/** How many token ids a chunk of our API carries (api/openai-responses.ts). */
-function tokensOf(chunk: unknown): number {
-  if (typeof chunk !== 'object' || chunk === null || !('choices' in chunk) || !Array.isArray(chunk.choices)) return 0;
-  const choice: unknown = chunk.choices[0];
-  return typeof choice === 'object' && choice !== null && 'tokens' in choice && Array.isArray(choice.tokens) ? choice.tokens.length : 0;
 }
 
 async function wireNow(peerPorts: readonly number[]): Promise<{ readonly bytes: number | null; readonly atMs: number }> {

@@ -6,6 +6,7 @@
 import { align } from './report.js';
 import { withRing } from './ring.js';
 import type { RingOptions } from './ring.js';
+import { tokensOf } from './agents.js';
 import type { Agent } from './agents.js';
 import { spreadOf } from './statistics.js';
 
@@ -219,11 +220,4 @@ async function answerTimes(agent: Agent, model: string, { prompt, tokens, temper
   }
   if (times.length !== tokens) throw new Error(`asked for ${tokens} tokens, ${times.length} came`);
   return { times, tokens: answer };
-}
-
-/** The token ids that a chunk of our API carries (api/openai-responses.ts). */
-function tokensOf(chunk: unknown): readonly number[] {
-  if (typeof chunk !== 'object' || chunk === null || !('choices' in chunk) || !Array.isArray(chunk.choices)) return [];
-  const choice: unknown = chunk.choices[0];
-  return typeof choice === 'object' && choice !== null && 'tokens' in choice && Array.isArray(choice.tokens) ? choice.tokens.filter((token) => typeof token === 'number') : [];
 }
