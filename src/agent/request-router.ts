@@ -13,6 +13,7 @@ import { StopSequence } from '../core/stop-sequence.js';
 import { TextStream } from '../core/text-stream.js';
 import { toolGrammar } from '../core/tools/tool-grammar.js';
 import type { HeldModel, Instance, NodeId, Plan, SamplingSettings } from '../core/types.js';
+import { underEither } from '../either-signal.js';
 import type { Clock, Log } from '../ports.js';
 import { markPieces, shortened, textProbability } from './answer-text.js';
 import { failureOf } from './models.js';
@@ -206,7 +207,7 @@ export class RequestRouter {
     const late = new AbortController();
     const cancel = this.ports.clock.after(LOAD_DEADLINE_MS, () => late.abort(new RingError('timeout', `${model.name} was not loaded within ${LOAD_DEADLINE_MS / 60_000} minutes`)));
     try {
-      return await this.ports.ensureInstance(model, AbortSignal.any([signal, late.signal]), keepAliveMs);
+      return await underEither([signal, late.signal], (either) => this.ports.ensureInstance(model, either, keepAliveMs));
     } finally {
       cancel();
     }

@@ -15,7 +15,7 @@ export const DEFAULT_BATCH_TOKENS = 512;
 /** The engine's libraries, and what a process needs once a stage has run. */
 const STAGE_CONSTANT_BYTES = 8.5e6;
 /** What a runner grows by while it serves: JavaScript's heap (process/runner-process.ts bounds its young part), frames on the pipe. */
-export const RUNNER_GROWTH_BYTES = 5e6;
+export const RUNNER_GROWTH_BYTES = 8e6;
 /** The engine reads a tensor into a buffer that its allocator keeps up to this size. */
 const MAX_READ_BUFFER_BYTES = 32e6;
 /** A layer's largest tensor is about this part of it. */

@@ -16,7 +16,7 @@ import type { Backend, DesiredState, HeldModel, Instance, Millis, ModelShape, No
 export const MAX_PLAN_ATTEMPTS = 3;
 /** A node whose stage failed is done without for this long, if it can be done without. */
 export const FAULT_COOLDOWN_MS = 60_000;
-/** An instance that served and then failed is tried again after this, each time twice as long: answers may wait for it. */
+/** An instance that served and then failed, or failed for what may pass, is tried again after this, each time twice as long: answers may wait for it. */
 export const FAILED_RETRY_MS = 5_000;
 const LONGEST_FAILED_RETRY_MS = 60_000;
 /** After this much quiet service earlier failures are forgotten. */
@@ -43,6 +43,9 @@ const MAX_NAMED = 4;
 
 /** Causes that another node would not cure. */
 const MODEL_FAULTS: ReadonlySet<string> = new Set(['bad_gguf', 'bad_checkpoint', 'unsupported_architecture', 'unsplittable_model']);
+
+/** Causes that may be over by themselves: the way to a node, or to where the weights are. */
+const PASSING_FAULTS: ReadonlySet<string> = new Set(['peer_lost', 'peer_unreachable', 'timeout', 'source_failed']);
 
 /** What a stage says whose neighbour in the ring is gone. */
 const BROKEN_EDGE = 'peer_lost';
@@ -362,7 +365,7 @@ function countFailure(context: Context, faulty: NodeId | null, message: string, 
     const backend = vanished === undefined ? {} : { backend: vanished };
     memory.faults.set(faulty, { untilMs: view.nowMs + FAULT_COOLDOWN_MS, reason: message, ...backend });
   }
-  if (incurable || memory.attempts >= MAX_PLAN_ATTEMPTS) return fail(context, 'stage', code, message, memory.served && !incurable);
+  if (incurable || memory.attempts >= MAX_PLAN_ATTEMPTS) return fail(context, 'stage', code, message, !incurable && (memory.served || PASSING_FAULTS.has(code)));
   return replan(context, message);
 }
 

@@ -263,6 +263,7 @@ describe('a ring of three agents', () => {
   it('holds no more memory in any runner than the plan gave it, after all of that', async () => {
     const stages = (await agentAt(0).status()).instances[0]?.stages ?? [];
     const shown = stages.map((stage) => `stage ${stage.rank}: ${(stage.residentBytes / 1e6).toFixed(1)} of ${(stage.predictedBytes / 1e6).toFixed(1)} MB`).join(', ');
+    console.log(`resident of predicted memory: ${shown}`);
     for (const stage of stages) {
       expect(stage.residentBytes, shown).toBeGreaterThan(0);
       expect(stage.residentBytes, shown).toBeLessThanOrEqual(stage.predictedBytes);
