@@ -98,7 +98,7 @@ export interface Memory {
   attempts: number;
   /** Tries since it failed. */
   retries: number;
-  /** A plan of it was active in this reign. */
+  /** A plan of it was active in this reign, or when it began. */
   served: boolean;
   readonly faults: Map<NodeId, Fault>;
   activeSinceMs: Millis | null;
@@ -217,7 +217,6 @@ function allReady({ instance, memory, view }: Context): Outcome | null {
   if (plan === null || instance.state !== 'preparing') return null;
   if (!plan.stages.every((stage) => statusOf(plan, stage, view)?.state === 'ready')) return null;
   memory.activeSinceMs = view.nowMs;
-  memory.served = true;
   return { instance: { ...instance, state: 'active', reason: '' }, again: false };
 }
 
@@ -225,7 +224,6 @@ function underWay({ instance, memory, view }: Context): Outcome | null {
   if (livePlan(instance) === null) return null;
   if (instance.state === 'active') {
     memory.activeSinceMs ??= view.nowMs;
-    memory.served = true;
     if (view.nowMs - memory.activeSinceMs >= STABLE_MS) {
       memory.attempts = 0;
       memory.retries = 0;

@@ -134,6 +134,8 @@ export class Reconciler implements RuleHost {
 
   private reconcile(before: Instance, desired: DesiredState, view: ReconcileView): Instance {
     const memory = this.memoryOf(before.instanceId);
+    // Also what a predecessor had active, should its first news be a loss.
+    if (before.state === 'active') memory.served = true;
     watchStages(before, memory, view);
     let instance = before;
     for (let count = 0; count < MAX_RULES_A_STEP; count += 1) {
