@@ -8,9 +8,10 @@ export class EitherSignal {
   private readonly controller = new AbortController();
   private readonly stops: (() => void)[] = [];
 
-  constructor(sources: readonly AbortSignal[]) {
+  /** `reason` stands for whatever the sources give. */
+  constructor(sources: readonly AbortSignal[], reason?: () => unknown) {
     for (const source of sources) {
-      const onAbort = (): void => this.controller.abort(source.reason);
+      const onAbort = (): void => this.abort(reason === undefined ? source.reason : reason());
       if (source.aborted) onAbort();
       else source.addEventListener('abort', onAbort, { once: true });
       this.stops.push(() => source.removeEventListener('abort', onAbort));
@@ -20,6 +21,12 @@ export class EitherSignal {
   /** Aborts with the reason of the first source that does. */
   get signal(): AbortSignal {
     return this.controller.signal;
+  }
+
+  /** As if a source did. */
+  abort(reason: unknown): void {
+    this.controller.abort(reason);
+    this.dispose();
   }
 
   /** The work is over: nothing aborts any more, and the sources forget it. */

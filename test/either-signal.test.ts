@@ -12,6 +12,16 @@ describe('one signal for several', () => {
     expect(new EitherSignal([life.signal]).signal.reason).toMatchObject({ message: 'the end' });
   });
 
+  it('gives a reason of its own where it was told one, and aborts when it is told to', () => {
+    const request = new AbortController();
+    const named = new EitherSignal([request.signal], () => new Error('ours'));
+    request.abort(new Error('theirs'));
+    expect(named.signal.reason).toMatchObject({ message: 'ours' });
+    const told = new EitherSignal([new AbortController().signal]);
+    told.abort(new Error('told'));
+    expect(told.signal.reason).toMatchObject({ message: 'told' });
+  });
+
   it('is let go of when the work is done: nothing is left on a long life', async () => {
     const life = new AbortController();
     const signals: AbortSignal[] = [];

@@ -17,7 +17,7 @@ import type { ErrorAnswer } from './api-error.js';
 import type { ApiEnv, ApiOptions } from './api-options.js';
 import { clientOf } from './clients.js';
 import type { CompletionRequest } from './openai-schema.js';
-import { RequestAbort } from './request-abort.js';
+import { givenUp, requestSignal } from './request-signal.js';
 import { eventStream, within } from './sse.js';
 
 /** How one API writes one answer. Made for each request: it may remember what it has written. */
@@ -41,20 +41,20 @@ export class Answering {
     if (!this.service.ready()) {
       throw new RingError('not_ready', 'This agent takes no request now: it has just started and not joined its cluster yet, or it is about to stop. Ask again in a few seconds, or ask another node.');
     }
-    const abort = new RequestAbort([context.req.raw.signal, this.options.shutdown]);
+    const either = requestSignal(context, this.options);
     const asked = { ...request, task: { ...request.task, client: clientOf(context, this.options) } };
-    const events = answerEvents(this.service, asked, abort.signal);
+    const events = answerEvents(this.service, asked, either.signal);
     let first: Promise<IteratorResult<AnswerEvent>>;
     try {
       if (!request.stream) {
         const whole = await collectAnswer(events);
-        abort.dispose();
+        either.dispose();
         return context.json(format.whole(whole));
       }
       first = events.next();
       await within(first, this.options.heartbeatMs);
     } catch (error) {
-      abort.dispose();
+      either.dispose();
       throw this.stoppingError(error);
     }
     const stream = eventStream(this.pieces(first, events, format), {
@@ -62,8 +62,8 @@ export class Answering {
       stallMs: this.options.stallMs,
       ...(format.heartbeat === undefined ? {} : { heartbeat: format.heartbeat }),
       ended: (reason) => {
-        if (reason === 'done') abort.dispose();
-        else abort.abort();
+        if (reason === 'done') either.dispose();
+        else either.abort(givenUp());
         if (reason !== 'client_stalled') return;
         this.options.log.warn('a client stopped reading its answer and was dropped', { id: format.id });
         context.env.outgoing?.destroy();

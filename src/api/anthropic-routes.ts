@@ -14,7 +14,7 @@ import type { MessageRequest } from './anthropic-schema.js';
 import type { ApiEnv, ApiOptions } from './api-options.js';
 import { anthropicError } from './error-shapes.js';
 import { readJsonBody } from './guards.js';
-import { RequestAbort } from './request-abort.js';
+import { underRequest } from './request-signal.js';
 import { EVENT_STREAM_HEADERS } from './sse.js';
 
 const STOP_REASONS: Readonly<Record<AnswerReason, string>> = { stop: 'end_turn', length: 'max_tokens', tool_calls: 'tool_use' };
@@ -22,12 +22,7 @@ const STOP_REASONS: Readonly<Record<AnswerReason, string>> = { stop: 'end_turn',
 export function addAnthropicRoutes(app: Hono<ApiEnv>, service: Pick<AgentService, 'complete' | 'countTokens' | 'ready'>, options: ApiOptions): void {
   app.post('/v1/messages/count_tokens', async (context) => {
     const { model, prompt } = parseCountRequest(await readJsonBody(context.req.raw));
-    const abort = new RequestAbort([context.req.raw.signal, options.shutdown]);
-    try {
-      return context.json({ input_tokens: await service.countTokens(model, prompt, abort.signal) });
-    } finally {
-      abort.dispose();
-    }
+    return context.json({ input_tokens: await underRequest(context, options, (signal) => service.countTokens(model, prompt, signal)) });
   });
 
   const answering = new Answering(service, options);

@@ -13,7 +13,7 @@ import { readJsonBody } from './guards.js';
 import { keepAliveField } from './keep-alive-field.js';
 import { unknownField } from './openai-fields.js';
 import { MODEL_NAME_LENGTH_MAX, parseFields } from './openai-schema.js';
-import { RequestAbort } from './request-abort.js';
+import { givenUp, requestSignal, underRequest } from './request-signal.js';
 import { EVENT_STREAM_HEADERS, eventStream, sseEvent } from './sse.js';
 
 const NODES_MAX = 1024;
@@ -63,13 +63,13 @@ export function addClusterRoutes(app: Hono<ApiEnv>, service: AgentService, optio
 
   /** Server-sent events without end: what `AgentService.watch` says, one JSON value each. */
   app.get('/v1/cluster/events', (context) => {
-    const abort = new RequestAbort([context.req.raw.signal, options.shutdown]);
-    const stream = eventStream(updateEvents(service.watch(abort.signal)), {
+    const either = requestSignal(context, options);
+    const stream = eventStream(updateEvents(service.watch(either.signal)), {
       heartbeatMs: options.heartbeatMs,
       stallMs: options.stallMs,
       ended(reason) {
-        if (reason === 'done') abort.dispose();
-        else abort.abort();
+        if (reason === 'done') either.dispose();
+        else either.abort(givenUp());
         if (reason === 'client_stalled') context.env.outgoing?.destroy();
       },
     });
@@ -85,12 +85,7 @@ export function addClusterRoutes(app: Hono<ApiEnv>, service: AgentService, optio
   /** Answers when the model is active; a client that leaves stops waiting, the cluster goes on loading. */
   app.post('/v1/cluster/load', async (context) => {
     const request = parseLoadRequest(await readJsonBody(context.req.raw));
-    const abort = new RequestAbort([context.req.raw.signal, options.shutdown]);
-    try {
-      return context.json(await service.load(request, abort.signal));
-    } finally {
-      abort.dispose();
-    }
+    return context.json(await underRequest(context, options, (signal) => service.load(request, signal)));
   });
 
   app.delete('/v1/cluster/instances/:id', async (context) => {

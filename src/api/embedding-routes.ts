@@ -12,7 +12,7 @@ import { clientOf } from './clients.js';
 import { parseEmbeddingRequest, parseOllamaEmbed, parseOllamaEmbeddings } from './embedding-schema.js';
 import type { EmbeddingRequest } from './embedding-schema.js';
 import { readJsonBody } from './guards.js';
-import { RequestAbort } from './request-abort.js';
+import { underRequest } from './request-signal.js';
 
 const NANOS_PER_MILLI = 1e6;
 
@@ -48,13 +48,8 @@ export function addEmbeddingRoutes(app: Hono<ApiEnv>, service: Pick<AgentService
 
   async function embed(context: Context<ApiEnv>, { task, dimensions }: EmbeddingRequest): Promise<EmbeddingAnswer> {
     if (!service.ready()) throw new RingError('not_ready', 'This agent takes no request now: it has just started, or it is about to stop. Ask again in a few seconds, or ask another node.');
-    const abort = new RequestAbort([context.req.raw.signal, options.shutdown]);
-    try {
-      const answer = await service.embed({ ...task, client: clientOf(context, options) }, abort.signal);
-      return { ...answer, vectors: answer.vectors.map((vector) => shortened(vector, dimensions)) };
-    } finally {
-      abort.dispose();
-    }
+    const answer = await underRequest(context, options, (signal) => service.embed({ ...task, client: clientOf(context, options) }, signal));
+    return { ...answer, vectors: answer.vectors.map((vector) => shortened(vector, dimensions)) };
   }
 }
 

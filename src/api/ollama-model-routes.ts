@@ -9,7 +9,7 @@ import type { ModelDetails } from '../ports.js';
 import type { ApiEnv, ApiOptions } from './api-options.js';
 import { readJsonBody } from './guards.js';
 import { parseOllamaShow } from './ollama-schema.js';
-import { RequestAbort } from './request-abort.js';
+import { underRequest } from './request-signal.js';
 
 /** Of a model that stays. */
 const NEVER = '2318-01-01T00:00:00Z';
@@ -28,12 +28,7 @@ export function addOllamaModelRoutes(app: Hono<ApiEnv>, service: Pick<AgentServi
   });
   app.post('/api/show', async (context) => {
     const name = parseOllamaShow(await readJsonBody(context.req.raw));
-    const abort = new RequestAbort([context.req.raw.signal, options.shutdown]);
-    try {
-      return context.json(shown(await service.details(name, abort.signal), options));
-    } finally {
-      abort.dispose();
-    }
+    return context.json(shown(await underRequest(context, options, (signal) => service.details(name, signal)), options));
   });
 }
 

@@ -4,7 +4,7 @@
  * Streams are lines of JSON. An error before the first line has its own status; later it is a line `{"error": …}`, and
  * no line says `done`.
  */
-import type { Hono } from 'hono';
+import type { Context, Hono } from 'hono';
 import type { AgentService, TextProbability } from '../agent/service.js';
 import { RingError } from '../core/errors.js';
 import { requestLife } from '../core/instance-life.js';
@@ -16,7 +16,7 @@ import { readJsonBody } from './guards.js';
 import { tokenLogprobs } from './logprobs.js';
 import { timeText } from './ollama-model-routes.js';
 import { parseOllamaChat, parseOllamaGenerate, parseOllamaPresence } from './ollama-schema.js';
-import { RequestAbort } from './request-abort.js';
+import { underRequest } from './request-signal.js';
 
 const NANOS_PER_MILLI = 1e6;
 /** White space before a line's JSON says nothing and keeps the connection. */
@@ -31,18 +31,18 @@ export function addOllamaRoutes(app: Hono<ApiEnv>, service: OllamaService, optio
   app.post('/api/chat', async (context) => {
     const body = await readJsonBody(context.req.raw);
     const presence = parseOllamaPresence(body);
-    if (presence !== null) return context.json({ ...await present(presence, context.req.raw.signal), message: { role: 'assistant', content: '' } });
+    if (presence !== null) return context.json({ ...await present(presence, context), message: { role: 'assistant', content: '' } });
     return answering.answer(context, parseOllamaChat(body, options), ollamaFormat('chat', options));
   });
   app.post('/api/generate', async (context) => {
     const body = await readJsonBody(context.req.raw);
     const presence = parseOllamaPresence(body);
-    if (presence !== null) return context.json({ ...await present(presence, context.req.raw.signal), response: '' });
+    if (presence !== null) return context.json({ ...await present(presence, context), response: '' });
     return answering.answer(context, parseOllamaGenerate(body, options), ollamaFormat('generate', options));
   });
 
   /** A request without a question loads the model, or unloads it when it is to stay for no time. */
-  async function present({ model, keepAliveMs }: { readonly model: string; readonly keepAliveMs?: number | null }, signal: AbortSignal): Promise<object> {
+  async function present({ model, keepAliveMs }: { readonly model: string; readonly keepAliveMs?: number | null }, context: Context<ApiEnv>): Promise<object> {
     const common = { model, created_at: timeText(options.now()), done: true };
     if (keepAliveMs === 0) {
       const digest = service.models().find((one) => one.name === model)?.digest;
@@ -51,14 +51,9 @@ export function addOllamaRoutes(app: Hono<ApiEnv>, service: OllamaService, optio
       if (instance !== undefined) await service.unload(instance.instanceId);
       return { ...common, done_reason: 'unload' };
     }
-    const abort = new RequestAbort([signal, options.shutdown]);
-    try {
-      const life = keepAliveMs === undefined ? 'usual' : requestLife(keepAliveMs);
-      await service.load({ model, policy: 'auto', nodes: null, contextTokens: null, slots: null, life }, abort.signal);
-      return { ...common, done_reason: 'load' };
-    } finally {
-      abort.dispose();
-    }
+    const life = keepAliveMs === undefined ? 'usual' : requestLife(keepAliveMs);
+    await underRequest(context, options, (signal) => service.load({ model, policy: 'auto', nodes: null, contextTokens: null, slots: null, life }, signal));
+    return { ...common, done_reason: 'load' };
   }
 }
 

@@ -10,7 +10,7 @@ import type { ModelUpkeep } from '../ports.js';
 import type { ApiEnv, ApiOptions } from './api-options.js';
 import { readJsonBody } from './guards.js';
 import { MODEL_NAME_LENGTH_MAX, parseFields } from './openai-schema.js';
-import { RequestAbort } from './request-abort.js';
+import { underRequest } from './request-signal.js';
 
 const modelSchema = z.strictObject({ model: z.string().min(1).max(MODEL_NAME_LENGTH_MAX) });
 const pruneSchema = z.strictObject({ keepBytes: z.int().min(0).default(0) });
@@ -25,12 +25,7 @@ export function addUpkeepRoutes(app: Hono<ApiEnv>, service: AgentService, option
   /** Answers when the model is here; a client that leaves ends the transfer, the next one goes on with it. */
   app.post('/v1/cluster/store/pull', async (context) => {
     const { model } = parseFields(modelSchema, await readJsonBody(context.req.raw));
-    const abort = new RequestAbort([context.req.raw.signal, options.shutdown]);
-    try {
-      return context.json(await upkeep().pull(model, abort.signal));
-    } finally {
-      abort.dispose();
-    }
+    return context.json(await underRequest(context, options, (signal) => upkeep().pull(model, signal)));
   });
 
   app.post('/v1/cluster/store/remove', async (context) =>
