@@ -2,8 +2,8 @@
  * What a stage's files take on a node's disk, beside what is there already: a node that cannot hold them is not given the
  * stage.
  *
- * A model that the node has whole is used in place when it runs alone; its embedding is read from there too. A stage that
- * was made before takes nothing. Pure arithmetic; it must not know memory.
+ * A model that the node has whole is used in place when it runs alone; its embedding is read from there too. A checkpoint is
+ * not: each of its stages is made into a file. A stage that was made before takes nothing. Pure arithmetic; it must not know memory.
  */
 import { convertedShape } from './node-tables.js';
 import type { PlacementNode } from './placement-types.js';
@@ -12,7 +12,7 @@ import type { HeldShard, LayerRange, ModelShape } from './types.js';
 export interface NodeDisk {
   /** What new stage files may take. */
   readonly roomBytes: number;
-  /** The model's own files are there. */
+  /** The model's own files are there, and the engine can read them as they are. */
   readonly holdsModel: boolean;
   /** Stages of it that are there. */
   readonly held: readonly HeldShard[];
@@ -29,7 +29,7 @@ export function nodeDisk({ capabilities, settings }: PlacementNode, shape: Model
   for (const [layer, bytes] of shape.layerBytes.entries()) {
     bytesBefore.push((bytesBefore.at(-1) ?? 0) + bytes + (converted === shape ? 0 : converted.layerBytes[layer] ?? 0));
   }
-  const holdsModel = capabilities.models.some((model) => model.digest === digest && model.source === undefined);
+  const holdsModel = capabilities.models.some((model) => model.digest === digest && model.source === undefined && model.checkpoint !== true);
   const beyondLayers = Math.max(0, shape.wholeBytes - shape.layerBytes.reduce((sum, bytes) => sum + bytes, 0));
   // Without an output matrix of its own the model's embedding is both: head and tail each have it.
   const embeddingBytes = Math.max(beyondLayers - shape.tailBytes, Math.min(beyondLayers, shape.tailBytes));

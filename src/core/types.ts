@@ -81,6 +81,8 @@ export interface HeldModel extends ModelIdentity {
   readonly trainedContext?: number;
   /** Absent = on the disk of the node that says so. */
   readonly source?: ModelSource;
+  /** A Hugging Face directory: every stage needs a file of its own, also that of the whole model. Absent = a GGUF. */
+  readonly checkpoint?: true;
 }
 
 /** A stage's weights that a node holds, as gossiped. `range` covers blocks; the extras are separate. */
@@ -201,6 +203,8 @@ export interface Plan {
 export interface PlanNote {
   readonly nodeId: NodeId | null;
   readonly text: string;
+  /** True of the moment of planning: who sees that the node answers leaves the note out. Absent = as long as the plan. */
+  readonly passing?: true;
 }
 
 /** `auto`: the ring with the best predicted decode speed; as `ram_balanced` while nothing was measured. */

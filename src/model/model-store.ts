@@ -168,7 +168,7 @@ export class ModelStore {
     const { header, places } = checkpoint ? await readCheckpoint(path) : await readGguf(first);
     const facts = architectureFacts(header);
     const name = checkpoint ? checkpointName(path) : modelNameOf(first);
-    const held: HeldModel = { ...header.identity, name, architecture: facts.architecture, layers: facts.layers, ...trainedContextOf(header) };
+    const held: HeldModel = { ...header.identity, name, architecture: facts.architecture, layers: facts.layers, ...trainedContextOf(header), ...(checkpoint ? { checkpoint } : {}) };
     return { held, header, places, loadable: !checkpoint, path: first, stamp };
   }
 }

@@ -190,6 +190,7 @@ export function toHeldModelMessage(model: HeldModel): ringagent.gossip.HeldModel
     architecture: model.architecture,
     layers: model.layers,
     trainedContext: model.trainedContext ?? 0,
+    ...(model.checkpoint === true ? { checkpoint: true } : {}),
     ...(model.source === undefined ? {} : { source: { ...model.source, files: model.source.files.map((file) => ({ ...file })) } }),
   };
 }
@@ -203,6 +204,7 @@ export function fromHeldModelMessage(message: ringagent.gossip.HeldModel.$Proper
     layers: readUnsigned(message.layers, 'model.layers', MAX_LAYERS),
     ...(message.trainedContext ? { trainedContext: readUnsigned(message.trainedContext, 'model.trained_context') } : {}),
     ...(message.source === null || message.source === undefined ? {} : { source: fromSourceMessage(message.source) }),
+    ...(message.checkpoint ? { checkpoint: true } : {}),
   };
 }
 

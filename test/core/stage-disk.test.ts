@@ -24,6 +24,9 @@ describe('what a stage takes on disk', () => {
     expect([stageDiskBytes(owner, 0, 10), stageDiskBytes(owner, 0, 2)]).toEqual([0, 2 * GB]);
     const known = nodeDisk(node('a', { models: [{ ...MODEL, source: { repository: 'o/r', revision: 'x', files: [] } }] }), SHAPE);
     expect(stageDiskBytes(known, 0, 10)).toBe(11 * GB);
+    // The engine cannot read a checkpoint: also the whole model is made into a file, embedding included.
+    const checkpoint = nodeDisk(node('a', { models: [{ ...MODEL, checkpoint: true }] }), SHAPE);
+    expect([stageDiskBytes(checkpoint, 0, 10), stageDiskBytes(checkpoint, 0, 2)]).toEqual([11 * GB, 2.5 * GB]);
   });
 
   it('counts converted weights beside the stored ones', () => {

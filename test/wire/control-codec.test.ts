@@ -38,7 +38,7 @@ const RECORD: NodeRecord = {
     ramTotalBytes: 2 ** 36, ramAvailableBytes: 2 ** 35, ramLimitBytes: null, machineId: 'm', diskFreeBytes: 0,
     devices: [{ name: 'CPU', description: '', backend: 'cpu', memoryTotalBytes: 1, memoryFreeBytes: 0, unified: true }],
     backends: ['vulkan', 'cpu'], gflops: null, memoryBandwidthBytesPerSecond: 1.5e10,
-    models: [PLAN.model],
+    models: [PLAN.model, { ...PLAN.model, checkpoint: true }],
     shards: [{ modelDigest: DIGEST, range: { start: 0, end: 0 }, head: true, tail: false }],
     apiAddress: 'http://127.0.0.1:11500',
   },

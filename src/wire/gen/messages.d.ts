@@ -1614,6 +1614,9 @@ export namespace ringagent {
             /** PlanNote text. */
             text: string;
 
+            /** PlanNote passing. */
+            passing: boolean;
+
             /**
              * Encodes the specified PlanNote message. Does not implicitly {@link ringagent.control.PlanNote.verify|verify} messages.
              * @param message PlanNote message or plain object to encode
@@ -1643,6 +1646,9 @@ export namespace ringagent {
 
                 /** PlanNote text */
                 text?: (string|null);
+
+                /** PlanNote passing */
+                passing?: (boolean|null);
 
                 /** Unknown fields preserved while decoding when enabled */
                 $unknowns?: Uint8Array[];
@@ -3237,6 +3243,306 @@ export namespace ringagent {
         }
 
         /**
+         * Properties of a TraceRequest.
+         * @deprecated Use ringagent.control.TraceRequest.$Properties instead.
+         */
+        interface ITraceRequest extends ringagent.control.TraceRequest.$Properties {
+        }
+
+        /** Represents a TraceRequest. */
+        class TraceRequest {
+
+            /**
+             * Constructs a new TraceRequest.
+             * @param [properties] Properties to set
+             */
+            constructor(properties?: ringagent.control.TraceRequest.$Properties);
+
+            /** Unknown fields preserved while decoding when enabled */
+            $unknowns?: Uint8Array[];
+
+            /** TraceRequest callId. */
+            callId: string;
+
+            /** TraceRequest request. */
+            request: string;
+
+            /**
+             * Encodes the specified TraceRequest message. Does not implicitly {@link ringagent.control.TraceRequest.verify|verify} messages.
+             * @param message TraceRequest message or plain object to encode
+             * @param [writer] Writer to encode to
+             * @returns Writer
+             */
+            static encode(message: ringagent.control.TraceRequest.$Properties, writer?: $protobuf.Writer): $protobuf.Writer;
+
+            /**
+             * Decodes a TraceRequest message from the specified reader or buffer.
+             * @param reader Reader or buffer to decode from
+             * @param [length] Message length if known beforehand
+             * @returns {ringagent.control.TraceRequest & ringagent.control.TraceRequest.$Shape} TraceRequest
+             * @throws {Error} If the payload is not a reader or valid buffer
+             * @throws {$protobuf.util.ProtocolError} If required fields are missing
+             */
+            static decode(reader: ($protobuf.Reader|Uint8Array), length?: number): ringagent.control.TraceRequest & ringagent.control.TraceRequest.$Shape;
+        }
+
+        namespace TraceRequest {
+
+            /** Properties of a TraceRequest. */
+            interface $Properties {
+
+                /** TraceRequest callId */
+                callId?: (string|null);
+
+                /** TraceRequest request */
+                request?: (string|null);
+
+                /** Unknown fields preserved while decoding when enabled */
+                $unknowns?: Uint8Array[];
+            }
+
+            /** Shape of a TraceRequest. */
+            type $Shape = ringagent.control.TraceRequest.$Properties;
+        }
+
+        /**
+         * Properties of a TraceReply.
+         * @deprecated Use ringagent.control.TraceReply.$Properties instead.
+         */
+        interface ITraceReply extends ringagent.control.TraceReply.$Properties {
+        }
+
+        /** Represents a TraceReply. */
+        class TraceReply {
+
+            /**
+             * Constructs a new TraceReply.
+             * @param [properties] Properties to set
+             */
+            constructor(properties?: ringagent.control.TraceReply.$Properties);
+
+            /** Unknown fields preserved while decoding when enabled */
+            $unknowns?: Uint8Array[];
+
+            /** TraceReply callId. */
+            callId: string;
+
+            /** TraceReply traces. */
+            traces: ringagent.control.Trace.$Properties[];
+
+            /**
+             * Encodes the specified TraceReply message. Does not implicitly {@link ringagent.control.TraceReply.verify|verify} messages.
+             * @param message TraceReply message or plain object to encode
+             * @param [writer] Writer to encode to
+             * @returns Writer
+             */
+            static encode(message: ringagent.control.TraceReply.$Properties, writer?: $protobuf.Writer): $protobuf.Writer;
+
+            /**
+             * Decodes a TraceReply message from the specified reader or buffer.
+             * @param reader Reader or buffer to decode from
+             * @param [length] Message length if known beforehand
+             * @returns {ringagent.control.TraceReply & ringagent.control.TraceReply.$Shape} TraceReply
+             * @throws {Error} If the payload is not a reader or valid buffer
+             * @throws {$protobuf.util.ProtocolError} If required fields are missing
+             */
+            static decode(reader: ($protobuf.Reader|Uint8Array), length?: number): ringagent.control.TraceReply & ringagent.control.TraceReply.$Shape;
+        }
+
+        namespace TraceReply {
+
+            /** Properties of a TraceReply. */
+            interface $Properties {
+
+                /** TraceReply callId */
+                callId?: (string|null);
+
+                /** TraceReply traces */
+                traces?: (ringagent.control.Trace.$Properties[]|null);
+
+                /** Unknown fields preserved while decoding when enabled */
+                $unknowns?: Uint8Array[];
+            }
+
+            /** Shape of a TraceReply. */
+            type $Shape = ringagent.control.TraceReply.$Properties;
+        }
+
+        /**
+         * Properties of a Trace.
+         * @deprecated Use ringagent.control.Trace.$Properties instead.
+         */
+        interface ITrace extends ringagent.control.Trace.$Properties {
+        }
+
+        /** Represents a Trace. */
+        class Trace {
+
+            /**
+             * Constructs a new Trace.
+             * @param [properties] Properties to set
+             */
+            constructor(properties?: ringagent.control.Trace.$Properties);
+
+            /** Unknown fields preserved while decoding when enabled */
+            $unknowns?: Uint8Array[];
+
+            /** Trace requestId. */
+            requestId: string;
+
+            /** Trace agoMs. */
+            agoMs: number;
+
+            /** Trace model. */
+            model: string;
+
+            /** Trace nodeIds. */
+            nodeIds: string[];
+
+            /** Trace wireMicros. */
+            wireMicros: number;
+
+            /** Trace steps. */
+            steps: ringagent.control.TracedStep.$Properties[];
+
+            /**
+             * Encodes the specified Trace message. Does not implicitly {@link ringagent.control.Trace.verify|verify} messages.
+             * @param message Trace message or plain object to encode
+             * @param [writer] Writer to encode to
+             * @returns Writer
+             */
+            static encode(message: ringagent.control.Trace.$Properties, writer?: $protobuf.Writer): $protobuf.Writer;
+
+            /**
+             * Decodes a Trace message from the specified reader or buffer.
+             * @param reader Reader or buffer to decode from
+             * @param [length] Message length if known beforehand
+             * @returns {ringagent.control.Trace & ringagent.control.Trace.$Shape} Trace
+             * @throws {Error} If the payload is not a reader or valid buffer
+             * @throws {$protobuf.util.ProtocolError} If required fields are missing
+             */
+            static decode(reader: ($protobuf.Reader|Uint8Array), length?: number): ringagent.control.Trace & ringagent.control.Trace.$Shape;
+        }
+
+        namespace Trace {
+
+            /** Properties of a Trace. */
+            interface $Properties {
+
+                /** Trace requestId */
+                requestId?: (string|null);
+
+                /** Trace agoMs */
+                agoMs?: (number|null);
+
+                /** Trace model */
+                model?: (string|null);
+
+                /** Trace nodeIds */
+                nodeIds?: (string[]|null);
+
+                /** Trace wireMicros */
+                wireMicros?: (number|null);
+
+                /** Trace steps */
+                steps?: (ringagent.control.TracedStep.$Properties[]|null);
+
+                /** Unknown fields preserved while decoding when enabled */
+                $unknowns?: Uint8Array[];
+            }
+
+            /** Shape of a Trace. */
+            type $Shape = ringagent.control.Trace.$Properties;
+        }
+
+        /**
+         * Properties of a TracedStep.
+         * @deprecated Use ringagent.control.TracedStep.$Properties instead.
+         */
+        interface ITracedStep extends ringagent.control.TracedStep.$Properties {
+        }
+
+        /** Represents a TracedStep. */
+        class TracedStep {
+
+            /**
+             * Constructs a new TracedStep.
+             * @param [properties] Properties to set
+             */
+            constructor(properties?: ringagent.control.TracedStep.$Properties);
+
+            /** Unknown fields preserved while decoding when enabled */
+            $unknowns?: Uint8Array[];
+
+            /** TracedStep sentAfterMicros. */
+            sentAfterMicros: number;
+
+            /** TracedStep tokens. */
+            tokens: number;
+
+            /** TracedStep otherTokens. */
+            otherTokens: number;
+
+            /** TracedStep ahead. */
+            ahead: number;
+
+            /** TracedStep stageMicros. */
+            stageMicros: number[];
+
+            /** TracedStep restMicros. */
+            restMicros: number;
+
+            /**
+             * Encodes the specified TracedStep message. Does not implicitly {@link ringagent.control.TracedStep.verify|verify} messages.
+             * @param message TracedStep message or plain object to encode
+             * @param [writer] Writer to encode to
+             * @returns Writer
+             */
+            static encode(message: ringagent.control.TracedStep.$Properties, writer?: $protobuf.Writer): $protobuf.Writer;
+
+            /**
+             * Decodes a TracedStep message from the specified reader or buffer.
+             * @param reader Reader or buffer to decode from
+             * @param [length] Message length if known beforehand
+             * @returns {ringagent.control.TracedStep & ringagent.control.TracedStep.$Shape} TracedStep
+             * @throws {Error} If the payload is not a reader or valid buffer
+             * @throws {$protobuf.util.ProtocolError} If required fields are missing
+             */
+            static decode(reader: ($protobuf.Reader|Uint8Array), length?: number): ringagent.control.TracedStep & ringagent.control.TracedStep.$Shape;
+        }
+
+        namespace TracedStep {
+
+            /** Properties of a TracedStep. */
+            interface $Properties {
+
+                /** TracedStep sentAfterMicros */
+                sentAfterMicros?: (number|null);
+
+                /** TracedStep tokens */
+                tokens?: (number|null);
+
+                /** TracedStep otherTokens */
+                otherTokens?: (number|null);
+
+                /** TracedStep ahead */
+                ahead?: (number|null);
+
+                /** TracedStep stageMicros */
+                stageMicros?: (number[]|null);
+
+                /** TracedStep restMicros */
+                restMicros?: (number|null);
+
+                /** Unknown fields preserved while decoding when enabled */
+                $unknowns?: Uint8Array[];
+            }
+
+            /** Shape of a TracedStep. */
+            type $Shape = ringagent.control.TracedStep.$Properties;
+        }
+
+        /**
          * Properties of a ControlMessage.
          * @deprecated Use ringagent.control.ControlMessage.$Properties instead.
          */
@@ -3306,8 +3612,14 @@ export namespace ringagent {
             /** ControlMessage introduction. */
             introduction?: (ringagent.control.Introduction.$Properties|null);
 
+            /** ControlMessage traceRequest. */
+            traceRequest?: (ringagent.control.TraceRequest.$Properties|null);
+
+            /** ControlMessage traceReply. */
+            traceReply?: (ringagent.control.TraceReply.$Properties|null);
+
             /** ControlMessage kind. */
-            kind?: ("alive"|"record"|"recordRequest"|"coordinator"|"stages"|"leave"|"load"|"unload"|"reply"|"generate"|"cancel"|"token"|"finished"|"refused"|"ping"|"pong"|"introduction");
+            kind?: ("alive"|"record"|"recordRequest"|"coordinator"|"stages"|"leave"|"load"|"unload"|"reply"|"generate"|"cancel"|"token"|"finished"|"refused"|"ping"|"pong"|"introduction"|"traceRequest"|"traceReply");
 
             /**
              * Encodes the specified ControlMessage message. Does not implicitly {@link ringagent.control.ControlMessage.verify|verify} messages.
@@ -3384,8 +3696,14 @@ export namespace ringagent {
                 /** ControlMessage introduction */
                 introduction?: (ringagent.control.Introduction.$Properties|null);
 
+                /** ControlMessage traceRequest */
+                traceRequest?: (ringagent.control.TraceRequest.$Properties|null);
+
+                /** ControlMessage traceReply */
+                traceReply?: (ringagent.control.TraceReply.$Properties|null);
+
                 /** ControlMessage kind */
-                kind?: ("alive"|"record"|"recordRequest"|"coordinator"|"stages"|"leave"|"load"|"unload"|"reply"|"generate"|"cancel"|"token"|"finished"|"refused"|"ping"|"pong"|"introduction");
+                kind?: ("alive"|"record"|"recordRequest"|"coordinator"|"stages"|"leave"|"load"|"unload"|"reply"|"generate"|"cancel"|"token"|"finished"|"refused"|"ping"|"pong"|"introduction"|"traceRequest"|"traceReply");
 
                 /** Unknown fields preserved while decoding when enabled */
                 $unknowns?: Uint8Array[];
@@ -3410,9 +3728,11 @@ export namespace ringagent {
               ping?: ringagent.control.Ping.$Shape|null;
               pong?: ringagent.control.Pong.$Shape|null;
               introduction?: ringagent.control.Introduction.$Shape|null;
+              traceRequest?: ringagent.control.TraceRequest.$Shape|null;
+              traceReply?: ringagent.control.TraceReply.$Shape|null;
               $unknowns?: Uint8Array[];
             } & (
-              ({ kind?: undefined; alive?: null; record?: null; recordRequest?: null; coordinator?: null; stages?: null; leave?: null; load?: null; unload?: null; reply?: null; generate?: null; cancel?: null; token?: null; finished?: null; refused?: null; ping?: null; pong?: null; introduction?: null }|{ kind?: "alive"; alive: ringagent.control.Alive.$Shape; record?: null; recordRequest?: null; coordinator?: null; stages?: null; leave?: null; load?: null; unload?: null; reply?: null; generate?: null; cancel?: null; token?: null; finished?: null; refused?: null; ping?: null; pong?: null; introduction?: null }|{ kind?: "record"; alive?: null; record: ringagent.gossip.NodeRecord.$Shape; recordRequest?: null; coordinator?: null; stages?: null; leave?: null; load?: null; unload?: null; reply?: null; generate?: null; cancel?: null; token?: null; finished?: null; refused?: null; ping?: null; pong?: null; introduction?: null }|{ kind?: "recordRequest"; alive?: null; record?: null; recordRequest: ringagent.control.RecordRequest.$Shape; coordinator?: null; stages?: null; leave?: null; load?: null; unload?: null; reply?: null; generate?: null; cancel?: null; token?: null; finished?: null; refused?: null; ping?: null; pong?: null; introduction?: null }|{ kind?: "coordinator"; alive?: null; record?: null; recordRequest?: null; coordinator: ringagent.control.Coordinator.$Shape; stages?: null; leave?: null; load?: null; unload?: null; reply?: null; generate?: null; cancel?: null; token?: null; finished?: null; refused?: null; ping?: null; pong?: null; introduction?: null }|{ kind?: "stages"; alive?: null; record?: null; recordRequest?: null; coordinator?: null; stages: ringagent.control.Stages.$Shape; leave?: null; load?: null; unload?: null; reply?: null; generate?: null; cancel?: null; token?: null; finished?: null; refused?: null; ping?: null; pong?: null; introduction?: null }|{ kind?: "leave"; alive?: null; record?: null; recordRequest?: null; coordinator?: null; stages?: null; leave: ringagent.control.Leave.$Shape; load?: null; unload?: null; reply?: null; generate?: null; cancel?: null; token?: null; finished?: null; refused?: null; ping?: null; pong?: null; introduction?: null }|{ kind?: "load"; alive?: null; record?: null; recordRequest?: null; coordinator?: null; stages?: null; leave?: null; load: ringagent.control.Load.$Shape; unload?: null; reply?: null; generate?: null; cancel?: null; token?: null; finished?: null; refused?: null; ping?: null; pong?: null; introduction?: null }|{ kind?: "unload"; alive?: null; record?: null; recordRequest?: null; coordinator?: null; stages?: null; leave?: null; load?: null; unload: ringagent.control.Unload.$Shape; reply?: null; generate?: null; cancel?: null; token?: null; finished?: null; refused?: null; ping?: null; pong?: null; introduction?: null }|{ kind?: "reply"; alive?: null; record?: null; recordRequest?: null; coordinator?: null; stages?: null; leave?: null; load?: null; unload?: null; reply: ringagent.control.Reply.$Shape; generate?: null; cancel?: null; token?: null; finished?: null; refused?: null; ping?: null; pong?: null; introduction?: null }|{ kind?: "generate"; alive?: null; record?: null; recordRequest?: null; coordinator?: null; stages?: null; leave?: null; load?: null; unload?: null; reply?: null; generate: ringagent.control.Generate.$Shape; cancel?: null; token?: null; finished?: null; refused?: null; ping?: null; pong?: null; introduction?: null }|{ kind?: "cancel"; alive?: null; record?: null; recordRequest?: null; coordinator?: null; stages?: null; leave?: null; load?: null; unload?: null; reply?: null; generate?: null; cancel: ringagent.control.Cancel.$Shape; token?: null; finished?: null; refused?: null; ping?: null; pong?: null; introduction?: null }|{ kind?: "token"; alive?: null; record?: null; recordRequest?: null; coordinator?: null; stages?: null; leave?: null; load?: null; unload?: null; reply?: null; generate?: null; cancel?: null; token: ringagent.control.Token.$Shape; finished?: null; refused?: null; ping?: null; pong?: null; introduction?: null }|{ kind?: "finished"; alive?: null; record?: null; recordRequest?: null; coordinator?: null; stages?: null; leave?: null; load?: null; unload?: null; reply?: null; generate?: null; cancel?: null; token?: null; finished: ringagent.control.Finished.$Shape; refused?: null; ping?: null; pong?: null; introduction?: null }|{ kind?: "refused"; alive?: null; record?: null; recordRequest?: null; coordinator?: null; stages?: null; leave?: null; load?: null; unload?: null; reply?: null; generate?: null; cancel?: null; token?: null; finished?: null; refused: ringagent.control.Refused.$Shape; ping?: null; pong?: null; introduction?: null }|{ kind?: "ping"; alive?: null; record?: null; recordRequest?: null; coordinator?: null; stages?: null; leave?: null; load?: null; unload?: null; reply?: null; generate?: null; cancel?: null; token?: null; finished?: null; refused?: null; ping: ringagent.control.Ping.$Shape; pong?: null; introduction?: null }|{ kind?: "pong"; alive?: null; record?: null; recordRequest?: null; coordinator?: null; stages?: null; leave?: null; load?: null; unload?: null; reply?: null; generate?: null; cancel?: null; token?: null; finished?: null; refused?: null; ping?: null; pong: ringagent.control.Pong.$Shape; introduction?: null }|{ kind?: "introduction"; alive?: null; record?: null; recordRequest?: null; coordinator?: null; stages?: null; leave?: null; load?: null; unload?: null; reply?: null; generate?: null; cancel?: null; token?: null; finished?: null; refused?: null; ping?: null; pong?: null; introduction: ringagent.control.Introduction.$Shape })
+              ({ kind?: undefined; alive?: null; record?: null; recordRequest?: null; coordinator?: null; stages?: null; leave?: null; load?: null; unload?: null; reply?: null; generate?: null; cancel?: null; token?: null; finished?: null; refused?: null; ping?: null; pong?: null; introduction?: null; traceRequest?: null; traceReply?: null }|{ kind?: "alive"; alive: ringagent.control.Alive.$Shape; record?: null; recordRequest?: null; coordinator?: null; stages?: null; leave?: null; load?: null; unload?: null; reply?: null; generate?: null; cancel?: null; token?: null; finished?: null; refused?: null; ping?: null; pong?: null; introduction?: null; traceRequest?: null; traceReply?: null }|{ kind?: "record"; alive?: null; record: ringagent.gossip.NodeRecord.$Shape; recordRequest?: null; coordinator?: null; stages?: null; leave?: null; load?: null; unload?: null; reply?: null; generate?: null; cancel?: null; token?: null; finished?: null; refused?: null; ping?: null; pong?: null; introduction?: null; traceRequest?: null; traceReply?: null }|{ kind?: "recordRequest"; alive?: null; record?: null; recordRequest: ringagent.control.RecordRequest.$Shape; coordinator?: null; stages?: null; leave?: null; load?: null; unload?: null; reply?: null; generate?: null; cancel?: null; token?: null; finished?: null; refused?: null; ping?: null; pong?: null; introduction?: null; traceRequest?: null; traceReply?: null }|{ kind?: "coordinator"; alive?: null; record?: null; recordRequest?: null; coordinator: ringagent.control.Coordinator.$Shape; stages?: null; leave?: null; load?: null; unload?: null; reply?: null; generate?: null; cancel?: null; token?: null; finished?: null; refused?: null; ping?: null; pong?: null; introduction?: null; traceRequest?: null; traceReply?: null }|{ kind?: "stages"; alive?: null; record?: null; recordRequest?: null; coordinator?: null; stages: ringagent.control.Stages.$Shape; leave?: null; load?: null; unload?: null; reply?: null; generate?: null; cancel?: null; token?: null; finished?: null; refused?: null; ping?: null; pong?: null; introduction?: null; traceRequest?: null; traceReply?: null }|{ kind?: "leave"; alive?: null; record?: null; recordRequest?: null; coordinator?: null; stages?: null; leave: ringagent.control.Leave.$Shape; load?: null; unload?: null; reply?: null; generate?: null; cancel?: null; token?: null; finished?: null; refused?: null; ping?: null; pong?: null; introduction?: null; traceRequest?: null; traceReply?: null }|{ kind?: "load"; alive?: null; record?: null; recordRequest?: null; coordinator?: null; stages?: null; leave?: null; load: ringagent.control.Load.$Shape; unload?: null; reply?: null; generate?: null; cancel?: null; token?: null; finished?: null; refused?: null; ping?: null; pong?: null; introduction?: null; traceRequest?: null; traceReply?: null }|{ kind?: "unload"; alive?: null; record?: null; recordRequest?: null; coordinator?: null; stages?: null; leave?: null; load?: null; unload: ringagent.control.Unload.$Shape; reply?: null; generate?: null; cancel?: null; token?: null; finished?: null; refused?: null; ping?: null; pong?: null; introduction?: null; traceRequest?: null; traceReply?: null }|{ kind?: "reply"; alive?: null; record?: null; recordRequest?: null; coordinator?: null; stages?: null; leave?: null; load?: null; unload?: null; reply: ringagent.control.Reply.$Shape; generate?: null; cancel?: null; token?: null; finished?: null; refused?: null; ping?: null; pong?: null; introduction?: null; traceRequest?: null; traceReply?: null }|{ kind?: "generate"; alive?: null; record?: null; recordRequest?: null; coordinator?: null; stages?: null; leave?: null; load?: null; unload?: null; reply?: null; generate: ringagent.control.Generate.$Shape; cancel?: null; token?: null; finished?: null; refused?: null; ping?: null; pong?: null; introduction?: null; traceRequest?: null; traceReply?: null }|{ kind?: "cancel"; alive?: null; record?: null; recordRequest?: null; coordinator?: null; stages?: null; leave?: null; load?: null; unload?: null; reply?: null; generate?: null; cancel: ringagent.control.Cancel.$Shape; token?: null; finished?: null; refused?: null; ping?: null; pong?: null; introduction?: null; traceRequest?: null; traceReply?: null }|{ kind?: "token"; alive?: null; record?: null; recordRequest?: null; coordinator?: null; stages?: null; leave?: null; load?: null; unload?: null; reply?: null; generate?: null; cancel?: null; token: ringagent.control.Token.$Shape; finished?: null; refused?: null; ping?: null; pong?: null; introduction?: null; traceRequest?: null; traceReply?: null }|{ kind?: "finished"; alive?: null; record?: null; recordRequest?: null; coordinator?: null; stages?: null; leave?: null; load?: null; unload?: null; reply?: null; generate?: null; cancel?: null; token?: null; finished: ringagent.control.Finished.$Shape; refused?: null; ping?: null; pong?: null; introduction?: null; traceRequest?: null; traceReply?: null }|{ kind?: "refused"; alive?: null; record?: null; recordRequest?: null; coordinator?: null; stages?: null; leave?: null; load?: null; unload?: null; reply?: null; generate?: null; cancel?: null; token?: null; finished?: null; refused: ringagent.control.Refused.$Shape; ping?: null; pong?: null; introduction?: null; traceRequest?: null; traceReply?: null }|{ kind?: "ping"; alive?: null; record?: null; recordRequest?: null; coordinator?: null; stages?: null; leave?: null; load?: null; unload?: null; reply?: null; generate?: null; cancel?: null; token?: null; finished?: null; refused?: null; ping: ringagent.control.Ping.$Shape; pong?: null; introduction?: null; traceRequest?: null; traceReply?: null }|{ kind?: "pong"; alive?: null; record?: null; recordRequest?: null; coordinator?: null; stages?: null; leave?: null; load?: null; unload?: null; reply?: null; generate?: null; cancel?: null; token?: null; finished?: null; refused?: null; ping?: null; pong: ringagent.control.Pong.$Shape; introduction?: null; traceRequest?: null; traceReply?: null }|{ kind?: "introduction"; alive?: null; record?: null; recordRequest?: null; coordinator?: null; stages?: null; leave?: null; load?: null; unload?: null; reply?: null; generate?: null; cancel?: null; token?: null; finished?: null; refused?: null; ping?: null; pong?: null; introduction: ringagent.control.Introduction.$Shape; traceRequest?: null; traceReply?: null }|{ kind?: "traceRequest"; alive?: null; record?: null; recordRequest?: null; coordinator?: null; stages?: null; leave?: null; load?: null; unload?: null; reply?: null; generate?: null; cancel?: null; token?: null; finished?: null; refused?: null; ping?: null; pong?: null; introduction?: null; traceRequest: ringagent.control.TraceRequest.$Shape; traceReply?: null }|{ kind?: "traceReply"; alive?: null; record?: null; recordRequest?: null; coordinator?: null; stages?: null; leave?: null; load?: null; unload?: null; reply?: null; generate?: null; cancel?: null; token?: null; finished?: null; refused?: null; ping?: null; pong?: null; introduction?: null; traceRequest?: null; traceReply: ringagent.control.TraceReply.$Shape })
             );
         }
     }
@@ -3628,6 +3948,9 @@ export namespace ringagent {
             /** HeldModel trainedContext. */
             trainedContext: number;
 
+            /** HeldModel checkpoint. */
+            checkpoint: boolean;
+
             /**
              * Encodes the specified HeldModel message. Does not implicitly {@link ringagent.gossip.HeldModel.verify|verify} messages.
              * @param message HeldModel message or plain object to encode
@@ -3672,6 +3995,9 @@ export namespace ringagent {
 
                 /** HeldModel trainedContext */
                 trainedContext?: (number|null);
+
+                /** HeldModel checkpoint */
+                checkpoint?: (boolean|null);
 
                 /** Unknown fields preserved while decoding when enabled */
                 $unknowns?: Uint8Array[];

@@ -2565,6 +2565,7 @@ export const ringagent = $root.ringagent = (() => {
 
             PlanNote.prototype.nodeId = "";
             PlanNote.prototype.text = "";
+            PlanNote.prototype.passing = false;
 
             PlanNote.encode = function (message, writer, _depth) {
                 if (!writer)
@@ -2577,6 +2578,8 @@ export const ringagent = $root.ringagent = (() => {
                     writer.uint32(10).string(message.nodeId);
                 if (message.text != null && $Object.hasOwnProperty.call(message, "text") && message.text !== "")
                     writer.uint32(18).string(message.text);
+                if (message.passing != null && $Object.hasOwnProperty.call(message, "passing") && message.passing !== false)
+                    writer.uint32(24).bool(message.passing);
                 if (message.$unknowns != null && $Object.hasOwnProperty.call(message, "$unknowns"))
                     for (let i = 0; i < message.$unknowns.length; ++i)
                         writer.raw(message.$unknowns[i]);
@@ -2626,6 +2629,15 @@ export const ringagent = $root.ringagent = (() => {
                                 message.text = value;
                             else
                                 delete message.text;
+                            continue;
+                        }
+                    case 3: {
+                            if (wireType !== 0)
+                                break;
+                            if (value = reader.bool())
+                                message.passing = value;
+                            else
+                                delete message.passing;
                             continue;
                         }
                     }
@@ -5108,6 +5120,487 @@ export const ringagent = $root.ringagent = (() => {
             return IntroducedPeer;
         })();
 
+        control.TraceRequest = (function() {
+
+            const TraceRequest = function (properties) {
+                if (properties)
+                    for (let keys = $Object.keys(properties), i = 0; i < keys.length; ++i)
+                        if (properties[keys[i]] != null && keys[i] !== "__proto__")
+                            this[keys[i]] = properties[keys[i]];
+            };
+
+            TraceRequest.prototype.callId = "";
+            TraceRequest.prototype.request = "";
+
+            TraceRequest.encode = function (message, writer, _depth) {
+                if (!writer)
+                    writer = $Writer.create();
+                if (_depth === $undefined)
+                    _depth = 0;
+                if (_depth > $util.recursionLimit)
+                    throw $Error("max depth exceeded");
+                if (message.callId != null && $Object.hasOwnProperty.call(message, "callId") && message.callId !== "")
+                    writer.uint32(10).string(message.callId);
+                if (message.request != null && $Object.hasOwnProperty.call(message, "request") && message.request !== "")
+                    writer.uint32(18).string(message.request);
+                if (message.$unknowns != null && $Object.hasOwnProperty.call(message, "$unknowns"))
+                    for (let i = 0; i < message.$unknowns.length; ++i)
+                        writer.raw(message.$unknowns[i]);
+                return writer;
+            };
+
+            TraceRequest.decode = function (reader, length, _end, _depth, _target) {
+                if (!(reader instanceof $Reader))
+                    reader = $Reader.create(reader);
+                if (_depth === $undefined)
+                    _depth = 0;
+                if (_depth > $Reader.recursionLimit)
+                    throw $Error("max depth exceeded");
+                let end, message, value;
+                if (length === $undefined)
+                    end = reader.len;
+                else {
+                    end = reader.pos + length;
+                    if (end > reader.len)
+                        throw $RangeError("index out of range");
+                    length = reader.len;
+                    reader.len = end;
+                }
+                message = _target || new $root.ringagent.control.TraceRequest();
+                while (reader.pos < end) {
+                    let start = reader.pos;
+                    let tag = reader.tag();
+                    if (tag === _end) {
+                        _end = $undefined;
+                        break;
+                    }
+                    let wireType = tag & 7;
+                    switch (tag >>>= 3) {
+                    case 1: {
+                            if (wireType !== 2)
+                                break;
+                            if ((value = reader.stringVerify()).length)
+                                message.callId = value;
+                            else
+                                delete message.callId;
+                            continue;
+                        }
+                    case 2: {
+                            if (wireType !== 2)
+                                break;
+                            if ((value = reader.stringVerify()).length)
+                                message.request = value;
+                            else
+                                delete message.request;
+                            continue;
+                        }
+                    }
+                    reader.skipType(wireType, _depth, tag);
+                    if (!reader.discardUnknown) {
+                        $util.makeProp(message, "$unknowns", false);
+                        (message.$unknowns || (message.$unknowns = [])).push(reader.raw(start, reader.pos));
+                    }
+                }
+                if (length !== $undefined) {
+                    if (reader.pos !== end)
+                        throw $RangeError("index out of range");
+                    reader.len = length;
+                }
+                if (_end !== $undefined)
+                    throw $Error("missing end group");
+                return message;
+            };
+
+            return TraceRequest;
+        })();
+
+        control.TraceReply = (function() {
+
+            const TraceReply = function (properties) {
+                this.traces = [];
+                if (properties)
+                    for (let keys = $Object.keys(properties), i = 0; i < keys.length; ++i)
+                        if (properties[keys[i]] != null && keys[i] !== "__proto__")
+                            this[keys[i]] = properties[keys[i]];
+            };
+
+            TraceReply.prototype.callId = "";
+            TraceReply.prototype.traces = $util.emptyArray;
+
+            TraceReply.encode = function (message, writer, _depth) {
+                if (!writer)
+                    writer = $Writer.create();
+                if (_depth === $undefined)
+                    _depth = 0;
+                if (_depth > $util.recursionLimit)
+                    throw $Error("max depth exceeded");
+                if (message.callId != null && $Object.hasOwnProperty.call(message, "callId") && message.callId !== "")
+                    writer.uint32(10).string(message.callId);
+                if (message.traces != null && message.traces.length)
+                    for (let i = 0; i < message.traces.length; ++i)
+                        $root.ringagent.control.Trace.encode(message.traces[i], writer.uint32(18).fork(), _depth + 1).ldelim();
+                if (message.$unknowns != null && $Object.hasOwnProperty.call(message, "$unknowns"))
+                    for (let i = 0; i < message.$unknowns.length; ++i)
+                        writer.raw(message.$unknowns[i]);
+                return writer;
+            };
+
+            TraceReply.decode = function (reader, length, _end, _depth, _target) {
+                if (!(reader instanceof $Reader))
+                    reader = $Reader.create(reader);
+                if (_depth === $undefined)
+                    _depth = 0;
+                if (_depth > $Reader.recursionLimit)
+                    throw $Error("max depth exceeded");
+                let end, message, value;
+                if (length === $undefined)
+                    end = reader.len;
+                else {
+                    end = reader.pos + length;
+                    if (end > reader.len)
+                        throw $RangeError("index out of range");
+                    length = reader.len;
+                    reader.len = end;
+                }
+                message = _target || new $root.ringagent.control.TraceReply();
+                while (reader.pos < end) {
+                    let start = reader.pos;
+                    let tag = reader.tag();
+                    if (tag === _end) {
+                        _end = $undefined;
+                        break;
+                    }
+                    let wireType = tag & 7;
+                    switch (tag >>>= 3) {
+                    case 1: {
+                            if (wireType !== 2)
+                                break;
+                            if ((value = reader.stringVerify()).length)
+                                message.callId = value;
+                            else
+                                delete message.callId;
+                            continue;
+                        }
+                    case 2: {
+                            if (wireType !== 2)
+                                break;
+                            if (!(message.traces && message.traces.length))
+                                message.traces = [];
+                            message.traces.push($root.ringagent.control.Trace.decode(reader, reader.size(), $undefined, _depth + 1));
+                            continue;
+                        }
+                    }
+                    reader.skipType(wireType, _depth, tag);
+                    if (!reader.discardUnknown) {
+                        $util.makeProp(message, "$unknowns", false);
+                        (message.$unknowns || (message.$unknowns = [])).push(reader.raw(start, reader.pos));
+                    }
+                }
+                if (length !== $undefined) {
+                    if (reader.pos !== end)
+                        throw $RangeError("index out of range");
+                    reader.len = length;
+                }
+                if (_end !== $undefined)
+                    throw $Error("missing end group");
+                return message;
+            };
+
+            return TraceReply;
+        })();
+
+        control.Trace = (function() {
+
+            const Trace = function (properties) {
+                this.nodeIds = [];
+                this.steps = [];
+                if (properties)
+                    for (let keys = $Object.keys(properties), i = 0; i < keys.length; ++i)
+                        if (properties[keys[i]] != null && keys[i] !== "__proto__")
+                            this[keys[i]] = properties[keys[i]];
+            };
+
+            Trace.prototype.requestId = "";
+            Trace.prototype.agoMs = $util.Long ? $util.Long.fromBits(0,0,true) : 0;
+            Trace.prototype.model = "";
+            Trace.prototype.nodeIds = $util.emptyArray;
+            Trace.prototype.wireMicros = 0;
+            Trace.prototype.steps = $util.emptyArray;
+
+            Trace.encode = function (message, writer, _depth) {
+                if (!writer)
+                    writer = $Writer.create();
+                if (_depth === $undefined)
+                    _depth = 0;
+                if (_depth > $util.recursionLimit)
+                    throw $Error("max depth exceeded");
+                if (message.requestId != null && $Object.hasOwnProperty.call(message, "requestId") && message.requestId !== "")
+                    writer.uint32(10).string(message.requestId);
+                if (message.agoMs != null && $Object.hasOwnProperty.call(message, "agoMs") && (typeof message.agoMs === "object" ? message.agoMs.low || message.agoMs.high : message.agoMs !== 0))
+                    writer.uint32(16).uint64(message.agoMs);
+                if (message.model != null && $Object.hasOwnProperty.call(message, "model") && message.model !== "")
+                    writer.uint32(26).string(message.model);
+                if (message.nodeIds != null && message.nodeIds.length)
+                    for (let i = 0; i < message.nodeIds.length; ++i)
+                        writer.uint32(34).string(message.nodeIds[i]);
+                if (message.wireMicros != null && $Object.hasOwnProperty.call(message, "wireMicros") && message.wireMicros !== 0)
+                    writer.uint32(40).uint32(message.wireMicros);
+                if (message.steps != null && message.steps.length)
+                    for (let i = 0; i < message.steps.length; ++i)
+                        $root.ringagent.control.TracedStep.encode(message.steps[i], writer.uint32(50).fork(), _depth + 1).ldelim();
+                if (message.$unknowns != null && $Object.hasOwnProperty.call(message, "$unknowns"))
+                    for (let i = 0; i < message.$unknowns.length; ++i)
+                        writer.raw(message.$unknowns[i]);
+                return writer;
+            };
+
+            Trace.decode = function (reader, length, _end, _depth, _target) {
+                if (!(reader instanceof $Reader))
+                    reader = $Reader.create(reader);
+                if (_depth === $undefined)
+                    _depth = 0;
+                if (_depth > $Reader.recursionLimit)
+                    throw $Error("max depth exceeded");
+                let end, message, value;
+                if (length === $undefined)
+                    end = reader.len;
+                else {
+                    end = reader.pos + length;
+                    if (end > reader.len)
+                        throw $RangeError("index out of range");
+                    length = reader.len;
+                    reader.len = end;
+                }
+                message = _target || new $root.ringagent.control.Trace();
+                while (reader.pos < end) {
+                    let start = reader.pos;
+                    let tag = reader.tag();
+                    if (tag === _end) {
+                        _end = $undefined;
+                        break;
+                    }
+                    let wireType = tag & 7;
+                    switch (tag >>>= 3) {
+                    case 1: {
+                            if (wireType !== 2)
+                                break;
+                            if ((value = reader.stringVerify()).length)
+                                message.requestId = value;
+                            else
+                                delete message.requestId;
+                            continue;
+                        }
+                    case 2: {
+                            if (wireType !== 0)
+                                break;
+                            if (typeof (value = reader.uint64()) === "object" ? value.low || value.high : value !== 0)
+                                message.agoMs = value;
+                            else
+                                delete message.agoMs;
+                            continue;
+                        }
+                    case 3: {
+                            if (wireType !== 2)
+                                break;
+                            if ((value = reader.stringVerify()).length)
+                                message.model = value;
+                            else
+                                delete message.model;
+                            continue;
+                        }
+                    case 4: {
+                            if (wireType !== 2)
+                                break;
+                            if (!(message.nodeIds && message.nodeIds.length))
+                                message.nodeIds = [];
+                            message.nodeIds.push(reader.stringVerify());
+                            continue;
+                        }
+                    case 5: {
+                            if (wireType !== 0)
+                                break;
+                            if (value = reader.uint32())
+                                message.wireMicros = value;
+                            else
+                                delete message.wireMicros;
+                            continue;
+                        }
+                    case 6: {
+                            if (wireType !== 2)
+                                break;
+                            if (!(message.steps && message.steps.length))
+                                message.steps = [];
+                            message.steps.push($root.ringagent.control.TracedStep.decode(reader, reader.size(), $undefined, _depth + 1));
+                            continue;
+                        }
+                    }
+                    reader.skipType(wireType, _depth, tag);
+                    if (!reader.discardUnknown) {
+                        $util.makeProp(message, "$unknowns", false);
+                        (message.$unknowns || (message.$unknowns = [])).push(reader.raw(start, reader.pos));
+                    }
+                }
+                if (length !== $undefined) {
+                    if (reader.pos !== end)
+                        throw $RangeError("index out of range");
+                    reader.len = length;
+                }
+                if (_end !== $undefined)
+                    throw $Error("missing end group");
+                return message;
+            };
+
+            return Trace;
+        })();
+
+        control.TracedStep = (function() {
+
+            const TracedStep = function (properties) {
+                this.stageMicros = [];
+                if (properties)
+                    for (let keys = $Object.keys(properties), i = 0; i < keys.length; ++i)
+                        if (properties[keys[i]] != null && keys[i] !== "__proto__")
+                            this[keys[i]] = properties[keys[i]];
+            };
+
+            TracedStep.prototype.sentAfterMicros = $util.Long ? $util.Long.fromBits(0,0,true) : 0;
+            TracedStep.prototype.tokens = 0;
+            TracedStep.prototype.otherTokens = 0;
+            TracedStep.prototype.ahead = 0;
+            TracedStep.prototype.stageMicros = $util.emptyArray;
+            TracedStep.prototype.restMicros = $util.Long ? $util.Long.fromBits(0,0,true) : 0;
+
+            TracedStep.encode = function (message, writer, _depth) {
+                if (!writer)
+                    writer = $Writer.create();
+                if (_depth === $undefined)
+                    _depth = 0;
+                if (_depth > $util.recursionLimit)
+                    throw $Error("max depth exceeded");
+                if (message.sentAfterMicros != null && $Object.hasOwnProperty.call(message, "sentAfterMicros") && (typeof message.sentAfterMicros === "object" ? message.sentAfterMicros.low || message.sentAfterMicros.high : message.sentAfterMicros !== 0))
+                    writer.uint32(8).uint64(message.sentAfterMicros);
+                if (message.tokens != null && $Object.hasOwnProperty.call(message, "tokens") && message.tokens !== 0)
+                    writer.uint32(16).uint32(message.tokens);
+                if (message.otherTokens != null && $Object.hasOwnProperty.call(message, "otherTokens") && message.otherTokens !== 0)
+                    writer.uint32(24).uint32(message.otherTokens);
+                if (message.ahead != null && $Object.hasOwnProperty.call(message, "ahead") && message.ahead !== 0)
+                    writer.uint32(32).uint32(message.ahead);
+                if (message.stageMicros != null && message.stageMicros.length)
+                    writer.uint32(42).uint32s(message.stageMicros);
+                if (message.restMicros != null && $Object.hasOwnProperty.call(message, "restMicros") && (typeof message.restMicros === "object" ? message.restMicros.low || message.restMicros.high : message.restMicros !== 0))
+                    writer.uint32(48).uint64(message.restMicros);
+                if (message.$unknowns != null && $Object.hasOwnProperty.call(message, "$unknowns"))
+                    for (let i = 0; i < message.$unknowns.length; ++i)
+                        writer.raw(message.$unknowns[i]);
+                return writer;
+            };
+
+            TracedStep.decode = function (reader, length, _end, _depth, _target) {
+                if (!(reader instanceof $Reader))
+                    reader = $Reader.create(reader);
+                if (_depth === $undefined)
+                    _depth = 0;
+                if (_depth > $Reader.recursionLimit)
+                    throw $Error("max depth exceeded");
+                let end, message, value;
+                if (length === $undefined)
+                    end = reader.len;
+                else {
+                    end = reader.pos + length;
+                    if (end > reader.len)
+                        throw $RangeError("index out of range");
+                    length = reader.len;
+                    reader.len = end;
+                }
+                message = _target || new $root.ringagent.control.TracedStep();
+                while (reader.pos < end) {
+                    let start = reader.pos;
+                    let tag = reader.tag();
+                    if (tag === _end) {
+                        _end = $undefined;
+                        break;
+                    }
+                    let wireType = tag & 7;
+                    switch (tag >>>= 3) {
+                    case 1: {
+                            if (wireType !== 0)
+                                break;
+                            if (typeof (value = reader.uint64()) === "object" ? value.low || value.high : value !== 0)
+                                message.sentAfterMicros = value;
+                            else
+                                delete message.sentAfterMicros;
+                            continue;
+                        }
+                    case 2: {
+                            if (wireType !== 0)
+                                break;
+                            if (value = reader.uint32())
+                                message.tokens = value;
+                            else
+                                delete message.tokens;
+                            continue;
+                        }
+                    case 3: {
+                            if (wireType !== 0)
+                                break;
+                            if (value = reader.uint32())
+                                message.otherTokens = value;
+                            else
+                                delete message.otherTokens;
+                            continue;
+                        }
+                    case 4: {
+                            if (wireType !== 0)
+                                break;
+                            if (value = reader.uint32())
+                                message.ahead = value;
+                            else
+                                delete message.ahead;
+                            continue;
+                        }
+                    case 5: {
+                            if (wireType === 2) {
+                                if (!(message.stageMicros && message.stageMicros.length))
+                                    message.stageMicros = [];
+                                reader.uint32s(message.stageMicros);
+                                continue;
+                            }
+                            if (wireType !== 0)
+                                break;
+                            if (!(message.stageMicros && message.stageMicros.length))
+                                message.stageMicros = [];
+                            message.stageMicros.push(reader.uint32());
+                            continue;
+                        }
+                    case 6: {
+                            if (wireType !== 0)
+                                break;
+                            if (typeof (value = reader.uint64()) === "object" ? value.low || value.high : value !== 0)
+                                message.restMicros = value;
+                            else
+                                delete message.restMicros;
+                            continue;
+                        }
+                    }
+                    reader.skipType(wireType, _depth, tag);
+                    if (!reader.discardUnknown) {
+                        $util.makeProp(message, "$unknowns", false);
+                        (message.$unknowns || (message.$unknowns = [])).push(reader.raw(start, reader.pos));
+                    }
+                }
+                if (length !== $undefined) {
+                    if (reader.pos !== end)
+                        throw $RangeError("index out of range");
+                    reader.len = length;
+                }
+                if (_end !== $undefined)
+                    throw $Error("missing end group");
+                return message;
+            };
+
+            return TracedStep;
+        })();
+
         control.ControlMessage = (function() {
 
             const ControlMessage = function (properties) {
@@ -5134,11 +5627,13 @@ export const ringagent = $root.ringagent = (() => {
             ControlMessage.prototype.ping = null;
             ControlMessage.prototype.pong = null;
             ControlMessage.prototype.introduction = null;
+            ControlMessage.prototype.traceRequest = null;
+            ControlMessage.prototype.traceReply = null;
 
             let $oneOfFields;
 
             $Object.defineProperty(ControlMessage.prototype, "kind", {
-                get: $util.oneOfGetter($oneOfFields = ["alive", "record", "recordRequest", "coordinator", "stages", "leave", "load", "unload", "reply", "generate", "cancel", "token", "finished", "refused", "ping", "pong", "introduction"]),
+                get: $util.oneOfGetter($oneOfFields = ["alive", "record", "recordRequest", "coordinator", "stages", "leave", "load", "unload", "reply", "generate", "cancel", "token", "finished", "refused", "ping", "pong", "introduction", "traceRequest", "traceReply"]),
                 set: $util.oneOfSetter($oneOfFields)
             });
 
@@ -5183,6 +5678,10 @@ export const ringagent = $root.ringagent = (() => {
                     $root.ringagent.control.Pong.encode(message.pong, writer.uint32(130).fork(), _depth + 1).ldelim();
                 if (message.introduction != null && $Object.hasOwnProperty.call(message, "introduction"))
                     $root.ringagent.control.Introduction.encode(message.introduction, writer.uint32(138).fork(), _depth + 1).ldelim();
+                if (message.traceRequest != null && $Object.hasOwnProperty.call(message, "traceRequest"))
+                    $root.ringagent.control.TraceRequest.encode(message.traceRequest, writer.uint32(146).fork(), _depth + 1).ldelim();
+                if (message.traceReply != null && $Object.hasOwnProperty.call(message, "traceReply"))
+                    $root.ringagent.control.TraceReply.encode(message.traceReply, writer.uint32(154).fork(), _depth + 1).ldelim();
                 if (message.$unknowns != null && $Object.hasOwnProperty.call(message, "$unknowns"))
                     for (let i = 0; i < message.$unknowns.length; ++i)
                         writer.raw(message.$unknowns[i]);
@@ -5333,6 +5832,20 @@ export const ringagent = $root.ringagent = (() => {
                                 break;
                             message.introduction = $root.ringagent.control.Introduction.decode(reader, reader.size(), $undefined, _depth + 1, message.introduction);
                             message.kind = "introduction";
+                            continue;
+                        }
+                    case 18: {
+                            if (wireType !== 2)
+                                break;
+                            message.traceRequest = $root.ringagent.control.TraceRequest.decode(reader, reader.size(), $undefined, _depth + 1, message.traceRequest);
+                            message.kind = "traceRequest";
+                            continue;
+                        }
+                    case 19: {
+                            if (wireType !== 2)
+                                break;
+                            message.traceReply = $root.ringagent.control.TraceReply.decode(reader, reader.size(), $undefined, _depth + 1, message.traceReply);
+                            message.kind = "traceReply";
                             continue;
                         }
                     }
@@ -5666,6 +6179,7 @@ export const ringagent = $root.ringagent = (() => {
             HeldModel.prototype.layers = 0;
             HeldModel.prototype.source = null;
             HeldModel.prototype.trainedContext = 0;
+            HeldModel.prototype.checkpoint = false;
 
             HeldModel.encode = function (message, writer, _depth) {
                 if (!writer)
@@ -5688,6 +6202,8 @@ export const ringagent = $root.ringagent = (() => {
                     $root.ringagent.gossip.ModelSource.encode(message.source, writer.uint32(50).fork(), _depth + 1).ldelim();
                 if (message.trainedContext != null && $Object.hasOwnProperty.call(message, "trainedContext") && message.trainedContext !== 0)
                     writer.uint32(56).uint32(message.trainedContext);
+                if (message.checkpoint != null && $Object.hasOwnProperty.call(message, "checkpoint") && message.checkpoint !== false)
+                    writer.uint32(64).bool(message.checkpoint);
                 if (message.$unknowns != null && $Object.hasOwnProperty.call(message, "$unknowns"))
                     for (let i = 0; i < message.$unknowns.length; ++i)
                         writer.raw(message.$unknowns[i]);
@@ -5779,6 +6295,15 @@ export const ringagent = $root.ringagent = (() => {
                                 message.trainedContext = value;
                             else
                                 delete message.trainedContext;
+                            continue;
+                        }
+                    case 8: {
+                            if (wireType !== 0)
+                                break;
+                            if (value = reader.bool())
+                                message.checkpoint = value;
+                            else
+                                delete message.checkpoint;
                             continue;
                         }
                     }
