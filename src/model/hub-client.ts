@@ -7,6 +7,7 @@
  */
 import { errorMessageOf, RingError } from '../core/errors.js';
 import type { ModelSource } from '../core/types.js';
+import { EitherSignal, underEither } from '../either-signal.js';
 import type { HubFile } from './hub-files.js';
 import type { Fetch } from './proxy.js';
 import { fetchThroughProxy } from './proxy.js';
@@ -130,11 +131,10 @@ export class HubClient {
   }
 
   private async *readOnce(url: URL, range: { readonly start: number; readonly end: number; readonly sizeBytes: number }, signal: AbortSignal): AsyncGenerator<Uint8Array> {
-    const attempt = new AbortController();
+    const attempt = new EitherSignal([signal]);
     const stall = new StallTimer(this.options.stallMs, attempt);
     try {
-      const either = AbortSignal.any([signal, attempt.signal]);
-      const { response } = await this.open(url, { range: `bytes=${range.start}-${range.end - 1}` }, either, url.toString());
+      const { response } = await this.open(url, { range: `bytes=${range.start}-${range.end - 1}` }, attempt.signal, url.toString());
       const expected = range.end - range.start;
       this.checkRange(response, range, url);
       if (response.body === null) throw new Again('an answer without a body');
@@ -151,7 +151,7 @@ export class HubClient {
       if (done < expected) throw new Again(`the transfer ended ${expected - done} bytes early`);
     } finally {
       stall.stop();
-      attempt.abort();
+      attempt.abort(new Again('the transfer is over'));
     }
   }
 
@@ -184,7 +184,7 @@ export class HubClient {
   private async attempts<T>(url: string, signal: AbortSignal, attempt: (signal: AbortSignal) => Promise<T>): Promise<T> {
     for (let failed = 1; ; failed++) {
       try {
-        return await attempt(AbortSignal.any([signal, AbortSignal.timeout(this.options.stallMs)]));
+        return await underEither([signal, AbortSignal.timeout(this.options.stallMs)], attempt);
       } catch (error) {
         if (error instanceof Final) throw error.error;
         if (signal.aborted) throw cancelled(url, error);
@@ -259,7 +259,7 @@ export class HubClient {
 class StallTimer {
   private timer: NodeJS.Timeout;
 
-  constructor(private readonly stallMs: number, private readonly attempt: AbortController) {
+  constructor(private readonly stallMs: number, private readonly attempt: EitherSignal) {
     this.timer = this.start();
   }
 

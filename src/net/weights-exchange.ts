@@ -6,6 +6,7 @@
  */
 import type { Connection, Stream } from '@libp2p/interface';
 import { errorMessageOf, RingError } from '../core/errors.js';
+import { underEither } from '../either-signal.js';
 import type { Clock, TensorContent, WeightsHeader, WeightsProvider } from '../ports.js';
 import { decodeWeightsRequest, decodeWeightsResponse, encodeWeightsRequest, encodeWeightsResponse } from '../wire/weights-codec.js';
 import type { WeightsRequest, WeightsResponse } from '../wire/weights-codec.js';
@@ -171,7 +172,8 @@ interface Transfer {
 
 async function request(connection: Connection, what: WeightsRequest, signal: AbortSignal, context: WeightsContext): Promise<Transfer> {
   signal.throwIfAborted();
-  const framed = frame(await connection.newStream(WEIGHTS_PROTOCOL, { signal: AbortSignal.any([signal, AbortSignal.timeout(IDLE_TIMEOUT_MS)]) }), context);
+  const stream = await underEither([signal, AbortSignal.timeout(IDLE_TIMEOUT_MS)], (either) => connection.newStream(WEIGHTS_PROTOCOL, { signal: either }));
+  const framed = frame(stream, context);
   let finished = false;
   const abort = (): void => framed.close(new RingError('cancelled', 'the transfer was cancelled'));
   const end = (unfinished = false): void => {
