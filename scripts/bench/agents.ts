@@ -4,9 +4,9 @@
  */
 import { spawn } from 'node:child_process';
 import type { ChildProcess } from 'node:child_process';
-import { createServer } from 'node:net';
 import { dirname, join } from 'node:path';
 import type { ClusterStatus } from '../../src/agent/service.js';
+import { freePort } from '../../test/support/free-port.js';
 
 const START_DEADLINE_MS = 60_000;
 const STOP_DEADLINE_MS = 30_000;
@@ -140,19 +140,6 @@ export class Agent {
       if (!(error instanceof Error && 'code' in error && error.code === 'ESRCH')) throw error;
     }
   }
-}
-
-/** A port that was free a moment ago. */
-export async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((resolve, reject) => {
-    server.once('error', reject);
-    server.listen(0, '127.0.0.1', resolve);
-  });
-  const address = server.address();
-  await new Promise((resolve) => server.close(resolve));
-  if (typeof address !== 'object' || address === null) throw new Error('no free port');
-  return address.port;
 }
 
 /** The token ids that a chunk of our API carries (api/openai-responses.ts). */

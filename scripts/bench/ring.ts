@@ -6,7 +6,8 @@
  */
 import { join } from 'node:path';
 import type { InstanceView } from '../../src/agent/service.js';
-import { Agent, freePort, tokensOf } from './agents.js';
+import { freePort } from '../../test/support/free-port.js';
+import { Agent, tokensOf } from './agents.js';
 import { DelayedLink } from './delayed-link.js';
 import { stageRunnerBytes } from './process-memory.js';
 import type { BenchSettings } from './settings.js';

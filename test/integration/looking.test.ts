@@ -3,7 +3,8 @@ import { writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { afterAll, expect, it } from 'vitest';
-import { AgentProcess, freePort, mainProgram, runAgentCommand, temporaryDirectory } from '../support/agent-process.js';
+import { AgentProcess, mainProgram, runAgentCommand, temporaryDirectory } from '../support/agent-process.js';
+import { freePort } from '../support/free-port.js';
 import { runToEnd, TestChild, waitUntil } from '../support/processes.js';
 
 const agents: AgentProcess[] = [];

@@ -5,11 +5,11 @@
  * It must not know libp2p, plans or engines: only the command line and the API that people use.
  */
 import { existsSync, mkdtempSync, rmSync } from 'node:fs';
-import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { ClusterStatus } from '../../src/agent/service.js';
 import type { LanHost } from '../lan/harness.js';
+import { freePort } from './free-port.js';
 import { callHttp } from './http.js';
 import type { HttpAnswer, HttpCall, HttpTarget } from './http.js';
 import { OWNER_TAG } from './owner.js';
@@ -202,17 +202,4 @@ function isConnectionError(error: unknown): boolean {
 
 function isClusterStatus(value: unknown): value is ClusterStatus {
   return typeof value === 'object' && value !== null && 'nodes' in value && Array.isArray(value.nodes) && 'instances' in value && Array.isArray(value.instances);
-}
-
-/** A port that was free a moment ago. */
-export async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((resolve, reject) => {
-    server.once('error', reject);
-    server.listen(0, '127.0.0.1', resolve);
-  });
-  const address = server.address();
-  await new Promise((resolve) => server.close(resolve));
-  if (typeof address !== 'object' || address === null) throw new Error('no free port');
-  return address.port;
 }

@@ -7,7 +7,8 @@ import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileS
 import { userInfo } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { freePort, temporaryDirectory } from './agent-process.js';
+import { temporaryDirectory } from './agent-process.js';
+import { freePort } from './free-port.js';
 import { TestChild, waitUntil } from './processes.js';
 
 const SSHD = '/usr/sbin/sshd';
