@@ -65,30 +65,59 @@ function nodes(tree: Node): readonly Node[] {
 
 const quoted = (text: string): string => `'${text.replaceAll("'", "'\\''")}'`;
 
-/** One `case` for the way down the tree, one for the values of options, one for everything else. */
-function shellCases(tree: Node, ask: { readonly words: (words: readonly string[]) => string; readonly files: string; readonly directories: string; readonly models: string }): { readonly descend: string; readonly values: string; readonly words: string } {
+/** What bash and zsh say differently; the way through the tree is the same. */
+interface Dialect {
+  /** Of the typed words: bash counts from 0, zsh from 1. */
+  readonly words: string;
+  readonly current: string;
+  readonly firstIndex: number;
+  /** Lines before anything is offered. */
+  readonly begin: string;
+  offer(words: readonly string[]): string;
+  readonly files: string;
+  readonly directories: string;
+  readonly models: string;
+}
+
+/** A function `_agent`: one `case` for the way down the tree, one for the values of options, one for everything else. */
+function completionFunction(tree: Node, dialect: Dialect): string {
   const all = nodes(tree);
-  const asked = (value: Value): string => {
+  const offered = (value: Value): string => {
     switch (value.kind) {
-      case 'words': return ask.words(value.words);
-      case 'files': return ask.files;
-      case 'directories': return ask.directories;
-      case 'models': return ask.models;
+      case 'words': return dialect.offer(value.words);
+      case 'files': return dialect.files;
+      case 'directories': return dialect.directories;
+      case 'models': return dialect.models;
       case 'none': case 'unknown': return ':';
     }
   };
   const descend = all.slice(1).map((node) => `      ${quoted(node.path)}) at=${quoted(node.path)} ;;`).join('\n');
   const values = all.flatMap((node) => node.options.filter(({ value }) => value.kind !== 'none')
-    .map(({ flags, value }) => `    ${flags.map((flag) => quoted(`${node.path} ${flag}`)).join('|')}) ${asked(value)}; return ;;`)).join('\n');
+    .map(({ flags, value }) => `    ${flags.map((flag) => quoted(`${node.path} ${flag}`)).join('|')}) ${offered(value)}; return ;;`)).join('\n');
   const words = all.map((node) => `    ${quoted(node.path)})
-      if [[ $current == -* ]]; then ${ask.words(node.options.flatMap(({ flags }) => flags))}
-      else ${[...node.children.length > 0 ? [ask.words(node.children.map((child) => child.path.slice(node.path.length + 1)))] : [], ...new Set(node.arguments.map(asked))].join('; ') || ':'}; fi ;;`).join('\n');
-  return { descend, values, words };
+      if [[ $current == -* ]]; then ${dialect.offer(node.options.flatMap(({ flags }) => flags))}
+      else ${[...node.children.length > 0 ? [dialect.offer(node.children.map((child) => child.path.slice(node.path.length + 1)))] : [], ...new Set(node.arguments.map(offered))].join('; ') || ':'}; fi ;;`).join('\n');
+  const word = (index: string): string => `\${${dialect.words}[${index}]}`;
+  return `_agent() {
+  local current=${word(dialect.current)} before=${word(`${dialect.current}-1`)} at=agent index
+${dialect.begin}  for ((index = ${dialect.firstIndex}; index < ${dialect.current}; index++)); do
+    case "$at ${word('index')}" in
+${descend}
+    esac
+  done
+  case "$at $before" in
+${values}
+  esac
+  case "$at" in
+${words}
+  esac
+}`;
 }
 
 function bash(tree: Node): string {
-  const { descend, values, words } = shellCases(tree, {
-    words: (choices) => `_agent_words ${quoted(choices.join(' '))}`,
+  const completion = completionFunction(tree, {
+    words: 'COMP_WORDS', current: 'COMP_CWORD', firstIndex: 1, begin: '  COMPREPLY=()\n',
+    offer: (words) => `_agent_words ${quoted(words.join(' '))}`,
     files: '_agent_files -f',
     directories: '_agent_files -d',
     models: `_agent_words "$(agent ${MODELS_COMMAND} 2>/dev/null)"; _agent_files -f`,
@@ -96,48 +125,22 @@ function bash(tree: Node): string {
   return `# bash completion of agent; in ~/.bashrc:  source <(agent completion bash)
 _agent_words() { COMPREPLY+=($(compgen -W "$1" -- "$current")); }
 _agent_files() { compopt -o filenames 2>/dev/null; local file; while IFS= read -r file; do COMPREPLY+=("$file"); done < <(compgen "$1" -- "$current"); }
-_agent() {
-  local current=\${COMP_WORDS[COMP_CWORD]} before=\${COMP_WORDS[COMP_CWORD-1]} at=agent index
-  COMPREPLY=()
-  for ((index = 1; index < COMP_CWORD; index++)); do
-    case "$at \${COMP_WORDS[index]}" in
-${descend}
-    esac
-  done
-  case "$at $before" in
-${values}
-  esac
-  case "$at" in
-${words}
-  esac
-}
+${completion}
 complete -F _agent agent
 `;
 }
 
 function zsh(tree: Node): string {
-  const { descend, values, words } = shellCases(tree, {
-    words: (choices) => `compadd -- ${choices.map(quoted).join(' ')}`,
+  const completion = completionFunction(tree, {
+    words: 'words', current: 'CURRENT', firstIndex: 2, begin: '',
+    offer: (words) => `compadd -- ${words.map(quoted).join(' ')}`,
     files: '_files',
     directories: '_files -/',
     models: `compadd -- \${(f)"$(agent ${MODELS_COMMAND} 2>/dev/null)"}; _files`,
   });
   return `#compdef agent
 # zsh completion of agent; in ~/.zshrc, behind compinit:  source <(agent completion zsh)
-_agent() {
-  local current=\${words[CURRENT]} before=\${words[CURRENT-1]} at=agent index
-  for ((index = 2; index < CURRENT; index++)); do
-    case "$at \${words[index]}" in
-${descend}
-    esac
-  done
-  case "$at $before" in
-${values}
-  esac
-  case "$at" in
-${words}
-  esac
-}
+${completion}
 compdef _agent agent
 `;
 }
