@@ -118,20 +118,17 @@ async function readDigests(path: string): Promise<Map<string, string>> {
 
 /** The tensor's bytes from `from` on; RingError when the file is shorter than the header said. */
 export async function* readPlace(place: TensorPlace, from: number): AsyncGenerator<Uint8Array> {
-  if (place.transform !== undefined) {
-    try {
-      yield* place.transform.read(place, from);
-    } catch (error) {
-      throw fileError(error, place.path, 'read');
-    }
-    return;
-  }
-  const length = Math.max(0, place.sizeBytes - from);
+  const { transform } = place;
+  yield* transform === undefined ? readStored(place, from, place.sizeBytes) : transform.read((at) => readStored(place, at, transform.storedBytes), from);
+}
+
+async function* readStored({ path, offset }: TensorPlace, from: number, storedBytes: number): AsyncGenerator<Uint8Array> {
+  const length = Math.max(0, storedBytes - from);
   let done = 0;
   try {
-    const handle = await open(place.path, 'r');
+    const handle = await open(path, 'r');
     try {
-      for await (const chunk of readChunks(handle, place.offset + from, length)) {
+      for await (const chunk of readChunks(handle, offset + from, length)) {
         done += chunk.length;
         yield chunk;
       }
@@ -139,9 +136,9 @@ export async function* readPlace(place: TensorPlace, from: number): AsyncGenerat
       await handle.close();
     }
   } catch (error) {
-    throw fileError(error, place.path, 'read');
+    throw fileError(error, path, 'read');
   }
-  if (done < length) throw new RingError('io_failed', `${place.path} became shorter: ${length - done} bytes are missing`, { path: place.path });
+  if (done < length) throw new RingError('io_failed', `${path} became shorter: ${length - done} bytes are missing`, { path });
 }
 
 /** Tensors by name, each somewhere in some file. */

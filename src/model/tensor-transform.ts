@@ -1,25 +1,21 @@
 /**
  * Changes a stored tensor while it is read, from any byte of the result on: rows of a head interleaved, small vectors as f32
- * with something added. At most one head's rows, or one vector, is in memory. It must not know why.
+ * with something added. At most one head's rows, or one vector, is in memory. It must not know why, nor where the bytes are.
  */
-import type { FileHandle } from 'node:fs/promises';
-import { open } from 'node:fs/promises';
-import { RingError } from '../core/errors.js';
-import { CHUNK_BYTES, readFully } from './file-io.js';
+import { CHUNK_BYTES } from './file-io.js';
 
 /** A head's rows, or a vector, beyond this are refused before they are allocated. */
 export const MAX_WHOLE_BYTES = 64 * 1024 * 1024;
 
-export interface StoredPlace {
-  readonly path: string;
-  /** From the start of the file. */
-  readonly offset: number;
-}
+/** What is stored of the tensor, from a byte of it on to its end. Throws when there is less than `storedBytes`. */
+export type StoredBytes = (from: number) => AsyncIterable<Uint8Array>;
 
 export interface TensorTransform {
   /** Tells two transforms of one place apart. */
   readonly name: string;
-  read(place: StoredPlace, from: number): AsyncIterable<Uint8Array>;
+  /** What is read to make the tensor; it may have another size. */
+  readonly storedBytes: number;
+  read(stored: StoredBytes, from: number): AsyncIterable<Uint8Array>;
 }
 
 export type FloatType = 'F32' | 'F16' | 'BF16';
@@ -30,18 +26,14 @@ export function interleaveHeadRows(shape: { readonly heads: number; readonly row
   const headBytes = rowsPerHead * rowBytes;
   return {
     name: `rows of ${rowsPerHead}`,
-    async *read(place, from) {
-      const handle = await open(place.path, 'r');
-      try {
-        for (let head = Math.floor(from / headBytes); head < heads; head += 1) {
-          const stored = await readExactly(handle, place, head * headBytes, headBytes);
-          const rows = new Uint8Array(headBytes);
-          for (let row = 0; row < rowsPerHead; row += 1) rows.set(stored.subarray(row * rowBytes, (row + 1) * rowBytes), interleaved(row, rowsPerHead) * rowBytes);
-          const skip = Math.max(0, from - head * headBytes);
-          for (let at = skip; at < headBytes; at += CHUNK_BYTES) yield rows.subarray(at, Math.min(headBytes, at + CHUNK_BYTES));
-        }
-      } finally {
-        await handle.close();
+    storedBytes: heads * headBytes,
+    async *read(stored, from) {
+      let head = Math.floor(from / headBytes);
+      for await (const whole of inPieces(stored(head * headBytes), headBytes)) {
+        const rows = new Uint8Array(headBytes);
+        for (let row = 0; row < rowsPerHead; row += 1) rows.set(whole.subarray(row * rowBytes, (row + 1) * rowBytes), interleaved(row, rowsPerHead) * rowBytes);
+        for (let at = Math.max(0, from - head * headBytes); at < headBytes; at += CHUNK_BYTES) yield rows.subarray(at, Math.min(headBytes, at + CHUNK_BYTES));
+        head += 1;
       }
     },
   };
@@ -59,13 +51,13 @@ export interface VectorChange {
 /** A small tensor as f32. */
 export function vectorAsFloat(change: VectorChange): TensorTransform {
   const { type, elements, add, valuesPerHead } = change;
+  const storedBytes = elements * (type === 'F32' ? 4 : 2);
   return {
     name: `${type} to f32 plus ${add}${valuesPerHead === null ? '' : `, heads of ${valuesPerHead}`}`,
-    async *read(place, from) {
-      const handle = await open(place.path, 'r');
-      try {
-        const stored = await readExactly(handle, place, 0, elements * (type === 'F32' ? 4 : 2));
-        const values = floats(stored, type, elements);
+    storedBytes,
+    async *read(stored, from) {
+      for await (const whole of inPieces(stored(0), storedBytes)) {
+        const values = floats(whole, type, elements);
         const result = new Float32Array(elements);
         for (let index = 0; index < elements; index += 1) {
           const value = Math.fround((values[index] ?? 0) + add);
@@ -73,8 +65,6 @@ export function vectorAsFloat(change: VectorChange): TensorTransform {
           else result[index - (index % valuesPerHead) + interleaved(index % valuesPerHead, valuesPerHead)] = value;
         }
         yield new Uint8Array(result.buffer).subarray(from);
-      } finally {
-        await handle.close();
       }
     },
   };
@@ -84,7 +74,8 @@ export function vectorAsFloat(change: VectorChange): TensorTransform {
 export function constantBytes(bytes: Uint8Array): TensorTransform {
   return {
     name: 'computed',
-    async *read(_place, from) {
+    storedBytes: 0,
+    async *read(_stored, from) {
       yield bytes.subarray(from);
     },
   };
@@ -95,11 +86,21 @@ function interleaved(row: number, rows: number): number {
   return row < half ? 2 * row : 2 * (row - half) + 1;
 }
 
-async function readExactly(handle: FileHandle, place: StoredPlace, at: number, length: number): Promise<Uint8Array> {
-  const bytes = new Uint8Array(new ArrayBuffer(length));
-  const read = await readFully(handle, bytes, place.offset + at);
-  if (read < length) throw new RingError('io_failed', `${place.path} became shorter: ${length - read} bytes are missing`, { path: place.path });
-  return bytes;
+/** The same bytes in pieces of one size, each valid until the next one is asked for. */
+async function* inPieces(chunks: AsyncIterable<Uint8Array>, pieceBytes: number): AsyncGenerator<Uint8Array> {
+  const piece = new Uint8Array(pieceBytes);
+  let filled = 0;
+  for await (const chunk of chunks) {
+    for (let at = 0; at < chunk.length;) {
+      const taken = chunk.subarray(at, at + pieceBytes - filled);
+      piece.set(taken, filled);
+      filled += taken.length;
+      at += taken.length;
+      if (filled < pieceBytes) continue;
+      yield piece;
+      filled = 0;
+    }
+  }
 }
 
 function floats(bytes: Uint8Array, type: FloatType, elements: number): Float32Array {

@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { schemaGrammar } from '../../src/core/grammar/json-grammar.js';
 import { checkpointConfig } from '../../src/model/checkpoint/config.js';
+import { directoryFiles } from '../../src/model/checkpoint/checkpoint-files.js';
 import { readSafetensorsFile } from '../../src/model/checkpoint/safetensors.js';
 import { parseSentencePiece } from '../../src/model/checkpoint/sentencepiece.js';
 import { parseTokenizerJson } from '../../src/model/checkpoint/tokenizer-json.js';
@@ -60,9 +61,8 @@ export async function downloadTargets(): Promise<{ readonly targets: readonly Fu
       name: 'safetensors files', share: DISK_SHARE,
       seeds: [safetensors({ __metadata__: { format: 'pt' }, a: { dtype: 'BF16', shape: [2, 3], data_offsets: [0, 12] }, b: { dtype: 'F32', shape: [4], data_offsets: [12, 28] } }, 28)],
       async run(input) {
-        const path = join(directory, 'a.safetensors');
-        await writeFile(path, input);
-        await readSafetensorsFile(path);
+        await writeFile(join(directory, 'a.safetensors'), input);
+        await readSafetensorsFile(directoryFiles(directory), 'a.safetensors');
       },
     },
     ofJson('checkpoint configurations', [CONFIG], 500, (value) => checkpointConfig(value, 'config.json')),

@@ -7,6 +7,7 @@ import { RingError } from '../../src/core/errors.js';
 import type { HeldModel } from '../../src/core/types.js';
 import { openStage } from '../../src/engine/stage.js';
 import { readCheckpoint } from '../../src/model/checkpoint/checkpoint.js';
+import { directoryFiles } from '../../src/model/checkpoint/checkpoint-files.js';
 import { readSafetensors } from '../../src/model/checkpoint/safetensors.js';
 import { readGgufHeader } from '../../src/model/gguf-reader.js';
 import type { DiskModelLibrary } from '../../src/model/model-library.js';
@@ -246,7 +247,7 @@ describe('a safetensors file', () => {
   const entry = (shape: readonly number[], from: number, to: number, dtype = 'F32'): unknown => ({ dtype, shape, data_offsets: [from, to] });
 
   it('is read with every tensor in its place', async () => {
-    const read = await readSafetensors(await fileOf(safetensorsFile(tensors)));
+    const read = await readSafetensors(directoryFiles(await fileOf(safetensorsFile(tensors))));
     expect([...read.keys()].sort()).toEqual(tensors.map(({ name }) => name).sort());
   });
 
@@ -265,7 +266,7 @@ describe('a safetensors file', () => {
     ['a negative place', header({ a: entry([4], -16, 0) }), /no type, shape or place/],
     ['an unknown type', header({ a: entry([4], 0, 16, 'Q4') }), /unknown type "Q4"/],
   ])('with %s is refused before anything is allocated', async (_what, bytes, message) => {
-    await expect(readSafetensors(await fileOf(bytes))).rejects.toMatchObject({ code: 'bad_checkpoint', message: expect.stringMatching(message) as string });
+    await expect(readSafetensors(directoryFiles(await fileOf(bytes)))).rejects.toMatchObject({ code: 'bad_checkpoint', message: expect.stringMatching(message) as string });
   });
 
   it.each<readonly [string, unknown, RegExp]>([
@@ -277,7 +278,7 @@ describe('a safetensors file', () => {
   ])('whose index names %s is refused', async (_what, index, message) => {
     const directory = await fileOf(safetensorsFile(tensors));
     await writeFile(join(directory, 'model.safetensors.index.json'), JSON.stringify(index));
-    await expect(readSafetensors(directory)).rejects.toMatchObject({ code: 'bad_checkpoint', message: expect.stringMatching(message) as string });
+    await expect(readSafetensors(directoryFiles(directory))).rejects.toMatchObject({ code: 'bad_checkpoint', message: expect.stringMatching(message) as string });
   });
 
   it('that was cut short after it was opened ends the stage\'s making with what is missing', async () => {

@@ -1,5 +1,5 @@
 /**
- * A Hugging Face directory (`config.json`, safetensors, tokenizer) seen as a GGUF: a header that was never written, and for
+ * Hugging Face files (`config.json`, safetensors, tokenizer; a directory or a repository) seen as a GGUF: a header that was never written, and for
  * every tensor of it where its values are and how they become what the engine wants. Nothing is converted until it is read.
  *
  * The digest stands for the weights too: a few bytes of each tensor are part of the header, so that a fine-tune differs from
@@ -7,10 +7,8 @@
  * stages.
  */
 import { createHash } from 'node:crypto';
-import { open, readdir, realpath, stat } from 'node:fs/promises';
+import { readdir, realpath, stat } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
-import { fileError } from '../file-errors.js';
-import { readFully } from '../file-io.js';
 import { GGML_BF16, GGML_F16, GGML_F32 } from '../ggml-types.js';
 import type { GgufHeader } from '../gguf-reader.js';
 import { parseGgufHeader } from '../gguf-reader.js';
@@ -22,12 +20,14 @@ import type { TensorPlace } from '../tensor-source.js';
 import type { FloatType, TensorTransform } from '../tensor-transform.js';
 import { constantBytes, interleaveHeadRows, MAX_WHOLE_BYTES, vectorAsFloat } from '../tensor-transform.js';
 import { badCheckpoint, refusedCheckpoint } from './bad-checkpoint.js';
+import type { CheckpointFiles } from './checkpoint-files.js';
+import { directoryFiles, readJson } from './checkpoint-files.js';
 import type { CheckpointConfig } from './config.js';
 import { checkpointConfig } from './config.js';
 import type { FamilyTensor } from './families.js';
 import { familyMetadata, familyTensors, OUTPUT_SOURCE, ROPE_FACTORS, ropeFactors } from './families.js';
 import type { SafeTensor } from './safetensors.js';
-import { hasSafetensors, readJson, readSafetensors, weightFiles } from './safetensors.js';
+import { hasSafetensors, readSafetensors, weightFiles } from './safetensors.js';
 import { tokenizerMetadata } from './tokenizer.js';
 
 /** Raised when the same checkpoint is turned into other bytes than before. */
@@ -35,10 +35,12 @@ const CONVERSION_VERSION = 1;
 const MAX_CONFIG_BYTES = 16 * 1024 * 1024;
 /** Of each tensor, from its middle. */
 const SAMPLE_BYTES = 1024;
+/** Samples that are read side by side. */
+const SAMPLES_AT_ONCE = 8;
 const ALIGNMENT = 32;
 const CONFIG = 'config.json';
 /** Files besides the weights that a checkpoint is made of, present or not. */
-const SMALL_FILES = [CONFIG, 'generation_config.json', 'tokenizer.json', 'tokenizer.model', 'tokenizer_config.json', 'added_tokens.json', 'chat_template.jinja', 'chat_template.json', 'model.safetensors.index.json'];
+export const SMALL_FILES: readonly string[] = [CONFIG, 'generation_config.json', 'tokenizer.json', 'tokenizer.model', 'tokenizer_config.json', 'added_tokens.json', 'chat_template.jinja', 'chat_template.json', 'model.safetensors.index.json'];
 /** In the text model of a checkpoint, in this order of preference. */
 const PREFIXES = ['model.', 'language_model.model.', 'model.language_model.', ''];
 /** Tensors that the engine computes itself or that belong to other parts of the model. */
@@ -55,6 +57,10 @@ export interface Checkpoint {
 /** True for a directory that looks like a checkpoint, readable or not. */
 export async function isCheckpoint(directory: string): Promise<boolean> {
   const names: readonly string[] = await readdir(directory).catch(() => []);
+  return looksLikeCheckpoint(names);
+}
+
+export function looksLikeCheckpoint(names: readonly string[]): boolean {
   return names.includes(CONFIG) && hasSafetensors(names);
 }
 
@@ -67,10 +73,10 @@ export function checkpointName(directory: string): string {
 
 /** Changes when a file of the checkpoint does. */
 export async function checkpointStamp(directory: string): Promise<string> {
-  const { paths } = await weightFiles(directory);
+  const { weights } = await weightFiles(directoryFiles(directory));
   const stamps: string[] = [];
-  for (const path of [...SMALL_FILES.map((name) => join(directory, name)), ...paths]) {
-    const found = await realpath(path).then(stat).catch(() => null);
+  for (const name of [...SMALL_FILES, ...weights]) {
+    const found = await realpath(join(directory, name)).then(stat).catch(() => null);
     stamps.push(found === null ? '-' : `${found.ino}-${found.size}-${found.mtimeMs}`);
   }
   return stamps.join(' ');
@@ -78,16 +84,28 @@ export async function checkpointStamp(directory: string): Promise<string> {
 
 /** Throws `unsupported_architecture` with the reason, `bad_checkpoint`, `io_failed` … */
 export async function readCheckpoint(directory: string): Promise<Checkpoint> {
-  const config = checkpointConfig(await readJson(join(directory, CONFIG), MAX_CONFIG_BYTES), join(directory, CONFIG));
-  const stored = await readSafetensors(directory);
-  const planned = planTensors(config, stored, directory);
+  return checkpointOf(directoryFiles(directory));
+}
+
+export async function checkpointOf(files: CheckpointFiles): Promise<Checkpoint> {
+  const { config, planned } = await plan(files);
   const metadata = new Map<string, GgufValue>([
-    ...familyMetadata(config), ...await tokenizerMetadata(directory, config),
+    ...familyMetadata(config), ...await tokenizerMetadata(files, config),
     ['general.alignment', uint32(ALIGNMENT)], ['general.file_type', uint32(FILE_TYPES[planned.type])],
-    ['checkpoint.conversion_version', uint32(CONVERSION_VERSION)], ['checkpoint.weights_sample', text(await sampleOf([...planned.used.values()]))],
+    ['checkpoint.conversion_version', uint32(CONVERSION_VERSION)], ['checkpoint.weights_sample', text(await sampleOf(files, [...planned.used.values()]))],
   ]);
   const encoded = encodeGgufHeader(metadata, planned.specs, ALIGNMENT);
-  return { header: parseGgufHeader([encoded.bytes], encoded.fileBytes, directory), places: planned.places };
+  return { header: parseGgufHeader([encoded.bytes], encoded.fileBytes, files.where), places: planned.places };
+}
+
+/** Of a checkpoint whose header is known: reads neither its tokenizer nor any weights. */
+export async function checkpointPlaces(files: CheckpointFiles): Promise<ReadonlyMap<string, TensorPlace>> {
+  return (await plan(files)).planned.places;
+}
+
+async function plan(files: CheckpointFiles): Promise<{ readonly config: CheckpointConfig; readonly planned: Plan }> {
+  const config = checkpointConfig(await readJson(files, CONFIG, MAX_CONFIG_BYTES), files.pathOf(CONFIG));
+  return { config, planned: planTensors(config, await readSafetensors(files), files) };
 }
 
 interface Plan {
@@ -98,9 +116,10 @@ interface Plan {
   readonly type: FloatType;
 }
 
-function planTensors(config: CheckpointConfig, stored: ReadonlyMap<string, SafeTensor>, directory: string): Plan {
+function planTensors(config: CheckpointConfig, stored: ReadonlyMap<string, SafeTensor>, files: CheckpointFiles): Plan {
+  const { where } = files;
   const prefix = PREFIXES.find((one) => stored.has(`${one}embed_tokens.weight`));
-  if (prefix === undefined) throw badCheckpoint(directory, 'the embedding (model.embed_tokens.weight) is missing');
+  if (prefix === undefined) throw badCheckpoint(where, 'the embedding (model.embed_tokens.weight) is missing');
   const sourceName = (tensor: FamilyTensor): string => (tensor.source === OUTPUT_SOURCE ? outputName(stored) : prefix + tensor.source);
   const specs: TensorSpec[] = [];
   const places = new Map<string, TensorPlace>();
@@ -109,22 +128,22 @@ function planTensors(config: CheckpointConfig, stored: ReadonlyMap<string, SafeT
     const name = sourceName(tensor);
     const found = stored.get(name);
     if (found === undefined && tensor.optional) continue;
-    if (found === undefined) throw badCheckpoint(directory, `tensor ${name} is missing`);
+    if (found === undefined) throw badCheckpoint(where, `tensor ${name} is missing`);
     const planned = planTensor(tensor, found, config);
     specs.push(planned.spec);
     places.set(tensor.target, planned.place);
     used.set(name, found);
   }
-  refuseOthers(config, stored, used, directory);
+  refuseOthers(config, stored, used, where);
   const factors = ropeFactors(config);
   if (factors !== null) {
     const bytes = new Uint8Array(factors.buffer);
     specs.splice(2, 0, { name: ROPE_FACTORS, dims: [factors.length], ggmlType: GGML_F32 });
     places.set(ROPE_FACTORS, {
-      path: join(directory, CONFIG), offset: 0, sizeBytes: bytes.length, digest: createHash('sha256').update(bytes).digest('hex'), transform: constantBytes(bytes),
+      path: files.pathOf(CONFIG), offset: 0, sizeBytes: bytes.length, digest: createHash('sha256').update(bytes).digest('hex'), transform: constantBytes(bytes),
     });
   }
-  return { specs, places, used, type: floatType(stored.get(`${prefix}embed_tokens.weight`), directory) };
+  return { specs, places, used, type: floatType(stored.get(`${prefix}embed_tokens.weight`), where) };
 }
 
 function outputName(stored: ReadonlyMap<string, SafeTensor>): string {
@@ -132,10 +151,10 @@ function outputName(stored: ReadonlyMap<string, SafeTensor>): string {
 }
 
 /** A tensor that nothing would read means that the model computes something else than the engine. */
-function refuseOthers(config: CheckpointConfig, stored: ReadonlyMap<string, SafeTensor>, used: ReadonlyMap<string, SafeTensor>, directory: string): void {
+function refuseOthers(config: CheckpointConfig, stored: ReadonlyMap<string, SafeTensor>, used: ReadonlyMap<string, SafeTensor>, where: string): void {
   const output = outputName(stored);
   const others = [...stored.keys()].filter((name) => !used.has(name) && !IGNORED.test(name) && !(config.tied && name === output));
-  if (others.length > 0) throw refusedCheckpoint(directory, `it has ${others.length} tensors that are no part of a ${config.family} model, ${JSON.stringify(others[0])} the first`);
+  if (others.length > 0) throw refusedCheckpoint(where, `it has ${others.length} tensors that are no part of a ${config.family} model, ${JSON.stringify(others[0])} the first`);
 }
 
 function floatType(tensor: SafeTensor | undefined, where: string): FloatType {
@@ -169,25 +188,15 @@ function placed(at: { readonly path: string; readonly offset: number }, sizeByte
 }
 
 /** SHA-256 over every tensor's name and some of its bytes, whatever files they are in. */
-async function sampleOf(tensors: readonly SafeTensor[]): Promise<string> {
-  const samples = new Map<string, Uint8Array>();
-  for (const path of new Set(tensors.map((tensor) => tensor.path))) {
-    try {
-      const handle = await open(path, 'r');
-      try {
-        for (const tensor of tensors.filter((one) => one.path === path)) {
-          const sample = new Uint8Array(Math.min(SAMPLE_BYTES, tensor.sizeBytes));
-          const read = await readFully(handle, sample, tensor.offset + Math.floor((tensor.sizeBytes - sample.length) / 2));
-          samples.set(tensor.name, sample.subarray(0, read));
-        }
-      } finally {
-        await handle.close();
-      }
-    } catch (error) {
-      throw fileError(error, path, 'read');
-    }
-  }
+async function sampleOf(files: CheckpointFiles, tensors: readonly SafeTensor[]): Promise<string> {
   const hash = createHash('sha256');
-  for (const tensor of tensors) hash.update(`${tensor.name}\n${tensor.type}\n`).update(samples.get(tensor.name) ?? '');
+  for (let first = 0; first < tensors.length; first += SAMPLES_AT_ONCE) {
+    const some = tensors.slice(first, first + SAMPLES_AT_ONCE);
+    const samples = await Promise.all(some.map(({ file, offset, sizeBytes }) => {
+      const length = Math.min(SAMPLE_BYTES, sizeBytes);
+      return files.part(file, offset + Math.floor((sizeBytes - length) / 2), length);
+    }));
+    for (const [index, tensor] of some.entries()) hash.update(`${tensor.name}\n${tensor.type}\n`).update(samples[index] ?? '');
+  }
   return hash.digest('hex');
 }

@@ -3,12 +3,11 @@
  * which tensors there are, of what shape, and where. Every length is compared with the file's real size before anything is
  * allocated. It must not know models.
  */
-import { open, readdir, readFile, stat } from 'node:fs/promises';
-import { basename, join } from 'node:path';
+import { basename } from 'node:path';
 import { z } from 'zod';
-import { fileError } from '../file-errors.js';
-import { readFully } from '../file-io.js';
 import { badCheckpoint, refusedCheckpoint } from './bad-checkpoint.js';
+import type { CheckpointFiles } from './checkpoint-files.js';
+import { parseJson, readJson } from './checkpoint-files.js';
 
 /** The format's own limit. */
 export const MAX_HEADER_BYTES = 100_000_000;
@@ -17,6 +16,8 @@ const MAX_TENSORS = 65_536;
 const MAX_SHARDS = 1024;
 const MAX_DIMENSIONS = 8;
 const LENGTH_BYTES = 8;
+/** Read at once; the headers of most files are within. */
+const FIRST_BYTES = 256 * 1024;
 const INDEX = 'model.safetensors.index.json';
 const SINGLE = 'model.safetensors';
 
@@ -30,6 +31,8 @@ export interface SafeTensor {
   readonly type: string;
   /** Outermost first, as in the file. */
   readonly shape: readonly number[];
+  /** Its file's name. */
+  readonly file: string;
   readonly path: string;
   /** From the start of the file, in bytes. */
   readonly offset: number;
@@ -49,80 +52,68 @@ export function hasSafetensors(names: readonly string[]): boolean {
   return names.includes(INDEX) || names.some((name) => name.endsWith('.safetensors'));
 }
 
-/** The weight files of a directory, sorted. Throws `bad_checkpoint` when the index names one that is not there. */
-export async function weightFiles(directory: string): Promise<{ readonly paths: readonly string[]; readonly index: ReadonlyMap<string, string> | null }> {
-  let names: string[];
-  try {
-    names = await readdir(directory);
-  } catch (error) {
-    throw fileError(error, directory, 'read');
-  }
-  if (names.includes(INDEX)) return indexedFiles(directory, names);
-  if (names.includes(SINGLE)) return { paths: [join(directory, SINGLE)], index: null };
+/** The weight files' names, sorted. Throws `bad_checkpoint` when the index names one that is not there. */
+export async function weightFiles(files: CheckpointFiles): Promise<{ readonly weights: readonly string[]; readonly index: ReadonlyMap<string, string> | null }> {
+  const names = await files.names();
+  if (names.includes(INDEX)) return indexedFiles(files, names);
+  if (names.includes(SINGLE)) return { weights: [SINGLE], index: null };
+  const { where } = files;
   const others = names.filter((name) => name.endsWith('.safetensors'));
   const [only] = others;
-  if (others.length === 1 && only !== undefined && !only.startsWith('consolidated')) return { paths: [join(directory, only)], index: null };
-  if (others.some((name) => name.startsWith('consolidated'))) throw refusedCheckpoint(directory, 'its weights are in the vendor\'s own layout (consolidated…)', 'take the Hugging Face layout (model.safetensors) or a GGUF');
-  if (others.length > 1) throw badCheckpoint(directory, `it has ${others.length} safetensors files, but no ${INDEX} that says what is where`);
-  if (names.some((name) => /\.(bin|pt|pth)$/.test(name))) throw refusedCheckpoint(directory, 'its weights are PyTorch pickles, which can run code and are not read', 'take the safetensors or a GGUF of the model');
-  throw badCheckpoint(directory, 'it has no safetensors file');
+  if (others.length === 1 && only !== undefined && !only.startsWith('consolidated')) return { weights: [only], index: null };
+  if (others.some((name) => name.startsWith('consolidated'))) throw refusedCheckpoint(where, 'its weights are in the vendor\'s own layout (consolidated…)', 'take the Hugging Face layout (model.safetensors) or a GGUF');
+  if (others.length > 1) throw badCheckpoint(where, `it has ${others.length} safetensors files, but no ${INDEX} that says what is where`);
+  if (names.some((name) => /\.(bin|pt|pth)$/.test(name))) throw refusedCheckpoint(where, 'its weights are PyTorch pickles, which can run code and are not read', 'take the safetensors or a GGUF of the model');
+  throw badCheckpoint(where, 'it has no safetensors file');
 }
 
-async function indexedFiles(directory: string, names: readonly string[]): Promise<{ paths: string[]; index: Map<string, string> }> {
-  const path = join(directory, INDEX);
-  const parsed = indexSchema.safeParse(await readJson(path, MAX_INDEX_BYTES));
+async function indexedFiles(files: CheckpointFiles, names: readonly string[]): Promise<{ weights: string[]; index: Map<string, string> }> {
+  const path = files.pathOf(INDEX);
+  const parsed = indexSchema.safeParse(await readJson(files, INDEX, MAX_INDEX_BYTES));
   if (!parsed.success) throw badCheckpoint(path, 'it is no index of tensors (weight_map is missing)');
   const index = new Map(Object.entries(parsed.data.weight_map));
-  const files = [...new Set(index.values())].sort();
-  if (files.length === 0 || files.length > MAX_SHARDS) throw badCheckpoint(path, `it names ${files.length} files (1 to ${MAX_SHARDS} are supported)`);
-  for (const name of files) {
+  const weights = [...new Set(index.values())].sort();
+  if (weights.length === 0 || weights.length > MAX_SHARDS) throw badCheckpoint(path, `it names ${weights.length} files (1 to ${MAX_SHARDS} are supported)`);
+  for (const name of weights) {
     if (basename(name) !== name || !name.endsWith('.safetensors')) throw badCheckpoint(path, `it names ${JSON.stringify(name.slice(0, 100))}, which is no safetensors file beside it`);
-    if (!names.includes(name)) throw badCheckpoint(directory, `shard ${name} is missing: keep all ${files.length} files of the index in one directory`);
+    if (!names.includes(name)) throw badCheckpoint(files.where, `shard ${name} is missing: keep all ${weights.length} files of the index in one directory`);
   }
-  return { paths: files.map((name) => join(directory, name)), index };
+  return { weights, index };
 }
 
 /** Every tensor of the checkpoint by name. Throws `bad_checkpoint`, `io_failed` … */
-export async function readSafetensors(directory: string): Promise<ReadonlyMap<string, SafeTensor>> {
-  const { paths, index } = await weightFiles(directory);
+export async function readSafetensors(files: CheckpointFiles): Promise<ReadonlyMap<string, SafeTensor>> {
+  const { weights, index } = await weightFiles(files);
   const tensors = new Map<string, SafeTensor>();
-  for (const path of paths) {
-    for (const tensor of await readSafetensorsFile(path)) {
-      if (tensors.has(tensor.name)) throw badCheckpoint(path, `tensor ${JSON.stringify(tensor.name)} is in two files`);
-      if (tensors.size >= MAX_TENSORS) throw badCheckpoint(directory, `it has more than ${MAX_TENSORS} tensors`);
+  for (const file of weights) {
+    for (const tensor of await readSafetensorsFile(files, file)) {
+      if (tensors.has(tensor.name)) throw badCheckpoint(tensor.path, `tensor ${JSON.stringify(tensor.name)} is in two files`);
+      if (tensors.size >= MAX_TENSORS) throw badCheckpoint(files.where, `it has more than ${MAX_TENSORS} tensors`);
       tensors.set(tensor.name, tensor);
     }
   }
   for (const [name, file] of index ?? []) {
-    const found = tensors.get(name);
-    if (found === undefined || basename(found.path) !== file) throw badCheckpoint(join(directory, file), `tensor ${JSON.stringify(name.slice(0, 200))}, which ${INDEX} says is in it, is not`);
+    if (tensors.get(name)?.file !== file) throw badCheckpoint(files.pathOf(file), `tensor ${JSON.stringify(name.slice(0, 200))}, which ${INDEX} says is in it, is not`);
   }
   return tensors;
 }
 
 /** The header of one file: `u64 length`, JSON, data. */
-export async function readSafetensorsFile(path: string): Promise<readonly SafeTensor[]> {
-  try {
-    const handle = await open(path, 'r');
-    try {
-      const fileBytes = (await handle.stat()).size;
-      const prefix = new Uint8Array(LENGTH_BYTES);
-      if (fileBytes < LENGTH_BYTES || await readFully(handle, prefix, 0) < LENGTH_BYTES) throw badCheckpoint(path, `it has ${fileBytes} bytes, too few for a safetensors file`);
-      const length = new DataView(prefix.buffer).getBigUint64(0, true);
-      const limit = Math.min(MAX_HEADER_BYTES, fileBytes - LENGTH_BYTES);
-      if (length > BigInt(limit)) throw badCheckpoint(path, `its header is said to have ${length} bytes, but at most ${limit} fit`);
-      const header = new Uint8Array(Number(length));
-      if (await readFully(handle, header, LENGTH_BYTES) < header.length) throw badCheckpoint(path, 'it became shorter while it was read');
-      return tensorsOf(header, path, fileBytes);
-    } finally {
-      await handle.close();
-    }
-  } catch (error) {
-    throw fileError(error, path, 'read');
-  }
+export async function readSafetensorsFile(files: CheckpointFiles, file: string): Promise<readonly SafeTensor[]> {
+  const path = files.pathOf(file);
+  const fileBytes = await files.sizeOf(file);
+  const start = await files.part(file, 0, Math.min(FIRST_BYTES, fileBytes));
+  if (start.length < LENGTH_BYTES) throw badCheckpoint(path, `it has ${fileBytes} bytes, too few for a safetensors file`);
+  const length = new DataView(start.buffer, start.byteOffset).getBigUint64(0, true);
+  const limit = Math.min(MAX_HEADER_BYTES, fileBytes - LENGTH_BYTES);
+  if (length > BigInt(limit)) throw badCheckpoint(path, `its header is said to have ${length} bytes, but at most ${limit} fit`);
+  const end = LENGTH_BYTES + Number(length);
+  const rest = end > start.length ? await files.part(file, start.length, end - start.length) : new Uint8Array();
+  if (start.length + rest.length < end) throw badCheckpoint(path, 'it became shorter while it was read');
+  return tensorsOf(Buffer.concat([start.subarray(LENGTH_BYTES, end), rest]), { file, path, fileBytes });
 }
 
-function tensorsOf(header: Uint8Array, path: string, fileBytes: number): SafeTensor[] {
+function tensorsOf(header: Uint8Array, { file, path, fileBytes }: { readonly file: string; readonly path: string; readonly fileBytes: number }): SafeTensor[] {
   const parsed = headerSchema.safeParse(parseJson(header, path));
   if (!parsed.success) throw badCheckpoint(path, 'its header is no JSON object');
   const start = LENGTH_BYTES + header.length;
@@ -139,7 +130,7 @@ function tensorsOf(header: Uint8Array, path: string, fileBytes: number): SafeTen
     const expected = shape.reduce((product, dim) => product * dim, each);
     if (!Number.isSafeInteger(expected) || to - from !== expected) throw badCheckpoint(path, `${what} of shape [${shape.join(', ')}] in ${dtype} has ${expected} bytes, but its place has ${to - from}`);
     if (start + to > fileBytes) throw badCheckpoint(path, `${what} ends at byte ${start + to}, but the file has ${fileBytes}`);
-    tensors.push({ name, type: dtype, shape, path, offset: start + from, sizeBytes: expected });
+    tensors.push({ name, type: dtype, shape, file, path, offset: start + from, sizeBytes: expected });
   }
   return withoutOverlap(tensors, path);
 }
@@ -151,27 +142,4 @@ function withoutOverlap(tensors: SafeTensor[], path: string): SafeTensor[] {
     if (before !== undefined && before.offset + before.sizeBytes > tensor.offset) throw badCheckpoint(path, `tensors ${JSON.stringify(before.name)} and ${JSON.stringify(tensor.name)} overlap`);
   });
   return ordered;
-}
-
-/** A JSON file of at most `maxBytes`. Throws `bad_checkpoint`, `io_failed` … */
-export async function readJson(path: string, maxBytes: number): Promise<unknown> {
-  return parseJson(await readBounded(path, maxBytes), path);
-}
-
-export async function readBounded(path: string, maxBytes: number): Promise<Uint8Array> {
-  try {
-    const { size } = await stat(path);
-    if (size > maxBytes) throw badCheckpoint(path, `it has ${size} bytes, more than the ${maxBytes} that are read`);
-    return await readFile(path);
-  } catch (error) {
-    throw fileError(error, path, 'read');
-  }
-}
-
-function parseJson(bytes: Uint8Array, path: string): unknown {
-  try {
-    return JSON.parse(new TextDecoder().decode(bytes));
-  } catch {
-    throw badCheckpoint(path, 'it is no JSON');
-  }
 }

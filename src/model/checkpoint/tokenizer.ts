@@ -2,15 +2,14 @@
  * A checkpoint's tokenizer as the metadata of a GGUF: vocabulary, added tokens with their types, ids of special tokens, chat
  * template. One row of the embedding has one token, used or not. It must not know tensors.
  */
-import { readdir } from 'node:fs/promises';
-import { join } from 'node:path';
 import { z } from 'zod';
 import type { GgufValue } from '../gguf-values.js';
 import { bool, numberArray, stringArray, text, uint32 } from '../gguf-values.js';
 import { badCheckpoint, refusedCheckpoint } from './bad-checkpoint.js';
+import type { CheckpointFiles } from './checkpoint-files.js';
+import { readJson } from './checkpoint-files.js';
 import type { CheckpointConfig } from './config.js';
 import { idsOf } from './config.js';
-import { readBounded, readJson } from './safetensors.js';
 import { parseSentencePiece } from './sentencepiece.js';
 import type { AddedToken, BaseVocabulary, TokenEntry, TokenizerJson } from './tokenizer-json.js';
 import { parseTokenizerJson, TOKEN_CONTROL, TOKEN_UNUSED, TOKEN_USER_DEFINED, tokenizerExtras } from './tokenizer-json.js';
@@ -32,35 +31,35 @@ const generationSchema = z.looseObject({ eos_token_id: z.union([z.int(), z.array
 const templateFileSchema = z.looseObject({ chat_template: z.string() });
 
 /** Throws `bad_checkpoint`, or `unsupported_architecture` for a tokenizer that the engine does not have. */
-export async function tokenizerMetadata(directory: string, config: CheckpointConfig): Promise<Map<string, GgufValue>> {
-  const names = await readdir(directory);
+export async function tokenizerMetadata(files: CheckpointFiles, config: CheckpointConfig): Promise<Map<string, GgufValue>> {
+  const names = await files.names();
   const read = async <T>(name: string, schema: z.ZodType<T>): Promise<T | null> => {
     if (!names.includes(name)) return null;
-    const parsed = schema.safeParse(await readJson(join(directory, name), MAX_TOKENIZER_BYTES));
-    if (!parsed.success) throw badCheckpoint(join(directory, name), z.prettifyError(parsed.error).split('\n').slice(0, 2).join(' '));
+    const parsed = schema.safeParse(await readJson(files, name, MAX_TOKENIZER_BYTES));
+    if (!parsed.success) throw badCheckpoint(files.pathOf(name), z.prettifyError(parsed.error).split('\n').slice(0, 2).join(' '));
     return parsed.data;
   };
   const settings = await read('tokenizer_config.json', settingsSchema) ?? {};
   const generation = await read('generation_config.json', generationSchema);
-  const found = await vocabularyOf(directory, names);
-  const added = [...found.added, ...await laterTokens(directory, names, settings)];
+  const found = await vocabularyOf(files, names);
+  const added = [...found.added, ...await laterTokens(files, names, settings)];
   const entries = withAdded(found.base, added);
-  const tokens = rows(entries, found.base, config.vocabularySize, directory);
-  const template = await chatTemplateOf(directory, names, settings, await read('chat_template.json', templateFileSchema));
+  const tokens = rows(entries, found.base, config.vocabularySize, files.where);
+  const template = await chatTemplateOf(files, names, settings, await read('chat_template.json', templateFileSchema));
   return metadataOf({ found, tokens, settings, config, endIds: idsOf(generation?.eos_token_id), template });
 }
 
-async function vocabularyOf(directory: string, names: readonly string[]): Promise<TokenizerJson> {
-  const path = join(directory, 'tokenizer.json');
-  const json = names.includes('tokenizer.json') ? await readJson(path, MAX_TOKENIZER_BYTES) : null;
+async function vocabularyOf(files: CheckpointFiles, names: readonly string[]): Promise<TokenizerJson> {
+  const path = files.pathOf('tokenizer.json');
+  const json = names.includes('tokenizer.json') ? await readJson(files, 'tokenizer.json', MAX_TOKENIZER_BYTES) : null;
   // The SentencePiece model has the real scores; a byte-level tokenizer never comes from one, whatever lies beside it.
   if (names.includes('tokenizer.model') && !isByteLevel(json)) {
-    const base = sentencePieceVocabulary(await readBounded(join(directory, 'tokenizer.model'), MAX_TOKENIZER_BYTES), join(directory, 'tokenizer.model'));
+    const base = sentencePieceVocabulary(await files.whole('tokenizer.model', MAX_TOKENIZER_BYTES), files.pathOf('tokenizer.model'));
     return { base, ...json === null ? { added: [], addsBos: null, addsEos: null } : tokenizerExtras(json, path) };
   }
   if (json !== null) return parseTokenizerJson(json, path);
-  if (names.includes('tekken.json')) throw refusedCheckpoint(directory, 'its tokenizer is in the vendor\'s own layout (tekken.json)', 'take a checkpoint with tokenizer.json, or a GGUF');
-  throw badCheckpoint(directory, 'it has no tokenizer (tokenizer.json or tokenizer.model)');
+  if (names.includes('tekken.json')) throw refusedCheckpoint(files.where, 'its tokenizer is in the vendor\'s own layout (tekken.json)', 'take a checkpoint with tokenizer.json, or a GGUF');
+  throw badCheckpoint(files.where, 'it has no tokenizer (tokenizer.json or tokenizer.model)');
 }
 
 function isByteLevel(json: unknown): boolean {
@@ -80,11 +79,11 @@ function sentencePieceVocabulary(bytes: Uint8Array, where: string): BaseVocabula
 }
 
 /** Tokens that only the files beside the vocabulary name. */
-async function laterTokens(directory: string, names: readonly string[], settings: Settings): Promise<AddedToken[]> {
+async function laterTokens(files: CheckpointFiles, names: readonly string[], settings: Settings): Promise<AddedToken[]> {
   const added: AddedToken[] = [];
   if (names.includes('added_tokens.json')) {
-    const parsed = z.record(z.string(), z.int().nonnegative()).safeParse(await readJson(join(directory, 'added_tokens.json'), MAX_TOKENIZER_BYTES));
-    if (!parsed.success) throw badCheckpoint(join(directory, 'added_tokens.json'), 'it is no table of tokens');
+    const parsed = z.record(z.string(), z.int().nonnegative()).safeParse(await readJson(files, 'added_tokens.json', MAX_TOKENIZER_BYTES));
+    if (!parsed.success) throw badCheckpoint(files.pathOf('added_tokens.json'), 'it is no table of tokens');
     added.push(...Object.entries(parsed.data).map(([content, id]) => ({ id, content, special: false })));
   }
   for (const [id, { content, special }] of Object.entries(settings.added_tokens_decoder ?? {})) added.push({ id: Number(id), content, special: special === true });
@@ -113,8 +112,8 @@ function rows(entries: ReadonlyMap<number, TokenEntry>, base: BaseVocabulary, co
   return Array.from({ length: count }, (_, id) => entries.get(id) ?? { text: `[PAD${id}]`, type: TOKEN_UNUSED, score: ADDED_SCORE });
 }
 
-async function chatTemplateOf(directory: string, names: readonly string[], settings: Settings, file: { readonly chat_template: string } | null): Promise<string | null> {
-  if (names.includes('chat_template.jinja')) return new TextDecoder().decode(await readBounded(join(directory, 'chat_template.jinja'), MAX_TEMPLATE_BYTES));
+async function chatTemplateOf(files: CheckpointFiles, names: readonly string[], settings: Settings, file: { readonly chat_template: string } | null): Promise<string | null> {
+  if (names.includes('chat_template.jinja')) return new TextDecoder().decode(await files.whole('chat_template.jinja', MAX_TEMPLATE_BYTES));
   const { chat_template: own } = settings;
   if (typeof own === 'string') return own;
   return own?.find(({ name }) => name === 'default')?.template ?? own?.[0]?.template ?? file?.chat_template ?? null;
