@@ -20,6 +20,8 @@ const MAX_FRUITLESS_ATTEMPTS = 6;
 const MAX_LISTING_BYTES = 16 * 1024 * 1024;
 const MAX_LISTED_FILES = 20_000;
 const MAX_BACKOFF_MS = 60_000;
+/** A small file is given up when it comes slower. */
+const SLOWEST_BYTES_PER_SECOND = 50_000;
 
 export interface HubOptions {
   /** `HF_ENDPOINT`. */
@@ -71,7 +73,7 @@ export class HubClient {
   /** The files of a repository at a revision. Throws `source_missing`, `source_refused`, `source_failed`, `cancelled`. */
   async revision(repository: string, revision: string, signal: AbortSignal): Promise<HubRevision> {
     const url = `${this.options.endpoint}/api/models/${repository}/revision/${encodeURIComponent(revision)}?blobs=true`;
-    const bytes = await this.body(url, repository, signal);
+    const bytes = await this.body(url, { what: `hf:${repository}`, deadlineMs: this.options.stallMs, maxBytes: MAX_LISTING_BYTES }, signal);
     let value: unknown;
     try {
       value = JSON.parse(new TextDecoder().decode(bytes));
@@ -83,10 +85,18 @@ export class HubClient {
     return listing;
   }
 
+  /** A whole file that may not come in parts. Throws `source_failed` when it has another size. */
+  async small(url: string, sizeBytes: number, signal: AbortSignal): Promise<Uint8Array> {
+    const deadlineMs = this.options.stallMs + Math.ceil((sizeBytes * 1000) / SLOWEST_BYTES_PER_SECOND);
+    const bytes = await this.body(this.checkedUrl(url).toString(), { what: url, deadlineMs, maxBytes: sizeBytes }, signal);
+    if (bytes.length !== sizeBytes) throw new RingError('source_failed', `${url} has ${bytes.length} bytes now, ${sizeBytes} were expected: the file was replaced. Name the model again`, { url });
+    return bytes;
+  }
+
   /** Size of a file, asked with its first byte. */
   async sizeOf(url: string, signal: AbortSignal): Promise<number> {
     const checked = this.checkedUrl(url);
-    return this.attempts(`${url}`, signal, async (attempt) => {
+    return this.attempts(url, { signal, deadlineMs: this.options.stallMs }, async (attempt) => {
       const { response } = await this.open(checked, { range: 'bytes=0-0' }, attempt, url);
       await response.body?.cancel();
       const total = totalOf(response);
@@ -165,26 +175,26 @@ export class HubClient {
     if (start === undefined || Number(start) !== range.start) throw new Final(noRanges(url.toString()));
   }
 
-  private async body(url: string, what: string, signal: AbortSignal): Promise<Uint8Array> {
-    return this.attempts(url, signal, async (attempt) => {
-      const { response } = await this.open(new URL(url), {}, attempt, `hf:${what}`);
+  private async body(url: string, { what, deadlineMs, maxBytes }: { readonly what: string; readonly deadlineMs: number; readonly maxBytes: number }, signal: AbortSignal): Promise<Uint8Array> {
+    return this.attempts(url, { signal, deadlineMs }, async (attempt) => {
+      const { response } = await this.open(new URL(url), {}, attempt, what);
       const parts: Uint8Array[] = [];
       let length = 0;
       if (response.body === null) throw new Again('an answer without a body');
       for await (const chunk of streamOf(response.body)) {
         length += chunk.length;
-        if (length > MAX_LISTING_BYTES) throw new Final(new RingError('source_failed', `${url} answers with more than ${MAX_LISTING_BYTES} bytes`));
+        if (length > maxBytes) throw new Final(new RingError('source_failed', `${url} answers with more than ${maxBytes} bytes`, { url }));
         parts.push(chunk);
       }
       return new Uint8Array(Buffer.concat(parts));
     });
   }
 
-  /** Small answers: the whole attempt has the stall deadline. */
-  private async attempts<T>(url: string, signal: AbortSignal, attempt: (signal: AbortSignal) => Promise<T>): Promise<T> {
+  /** Small answers: the whole attempt has one deadline. */
+  private async attempts<T>(url: string, { signal, deadlineMs }: { readonly signal: AbortSignal; readonly deadlineMs: number }, attempt: (signal: AbortSignal) => Promise<T>): Promise<T> {
     for (let failed = 1; ; failed++) {
       try {
-        return await underEither([signal, AbortSignal.timeout(this.options.stallMs)], attempt);
+        return await underEither([signal, AbortSignal.timeout(deadlineMs)], attempt);
       } catch (error) {
         if (error instanceof Final) throw error.error;
         if (signal.aborted) throw cancelled(url, error);

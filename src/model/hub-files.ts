@@ -4,6 +4,7 @@
  * Pure: a listing in, files out. It must not know how a listing is got.
  */
 import { RingError } from '../core/errors.js';
+import { looksLikeCheckpoint } from './checkpoint/checkpoint.js';
 import { MAX_SHARDS, shardName } from './gguf-reader.js';
 
 export interface HubFile {
@@ -21,7 +22,7 @@ const MAX_LISTED = 12;
 
 /** Files in shard order. Throws `source_missing` with what there is. */
 export function chooseFiles(repository: string, files: readonly HubFile[], wanted: { readonly quant: string | null; readonly file: string | null }): HubFile[] {
-  const models = files.filter((file) => file.path.toLowerCase().endsWith('.gguf') && !NOT_A_MODEL.test(baseName(file.path)));
+  const models = ggufFiles(files);
   if (wanted.file !== null) {
     const found = files.find((file) => file.path === wanted.file);
     if (found === undefined) throw missing(repository, `there is no file ${wanted.file}`, models);
@@ -34,6 +35,16 @@ export function chooseFiles(repository: string, files: readonly HubFile[], wante
     throw missing(repository, wanted.quant === null ? 'there is no GGUF file' : `no GGUF file is quantised as ${wanted.quant}`, models);
   }
   return withShards(repository, first, files);
+}
+
+/** True when a person means the checkpoint of a repository: it has no GGUF, or they ask for `safetensors`. */
+export function meansCheckpoint(files: readonly HubFile[], wanted: { readonly quant: string | null; readonly file: string | null }): boolean {
+  if (wanted.file !== null || !looksLikeCheckpoint(files.map(({ path }) => path))) return false;
+  return wanted.quant === null ? ggufFiles(files).length === 0 : wanted.quant.toLowerCase() === 'safetensors';
+}
+
+function ggufFiles(files: readonly HubFile[]): readonly HubFile[] {
+  return files.filter((file) => file.path.toLowerCase().endsWith('.gguf') && !NOT_A_MODEL.test(baseName(file.path)));
 }
 
 /** `model-Q4_K_M.gguf` or `Q4_K_M/model-00001-of-00002.gguf` have quant `q4_k_m`; `Q4_K_M` is not part of `IQ4_K_M`. */
@@ -67,7 +78,7 @@ function withShards(repository: string, first: HubFile, files: readonly HubFile[
 function missing(repository: string, what: string, models: readonly HubFile[]): RingError {
   const names = models.slice(0, MAX_LISTED).map((file) => file.path);
   const more = models.length > MAX_LISTED ? `, and ${models.length - MAX_LISTED} more` : '';
-  return new RingError('source_missing', `hf:${repository}: ${what}. ${names.length === 0 ? 'It has no GGUF files: look for a repository whose name ends with -GGUF' : `There are: ${names.join(', ')}${more}`}`, { repository });
+  return new RingError('source_missing', `hf:${repository}: ${what}. ${names.length === 0 ? 'It has no GGUF files, and no checkpoint (config.json and safetensors) either: look for a repository whose name ends with -GGUF' : `There are: ${names.join(', ')}${more}`}`, { repository });
 }
 
 function baseName(path: string): string {

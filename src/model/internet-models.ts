@@ -12,15 +12,22 @@ import type { HeldModel, ModelSource } from '../core/types.js';
 import type { Log, WeightsHeader } from '../ports.js';
 import { fileError } from './file-errors.js';
 import { MAX_HEADER_BYTES, parseGgufFile } from './gguf-parser.js';
+import { checkpointOf, checkpointPlaces } from './checkpoint/checkpoint.js';
+import { weightFiles } from './checkpoint/safetensors.js';
+import { CheckpointTensors, isCheckpointSource } from './checkpoint-tensors.js';
 import type { GgufHeader } from './gguf-reader.js';
 import { MAX_SHARDS, parseGgufHeader } from './gguf-reader.js';
 import type { HeaderCache } from './header-cache.js';
 import { isDigest } from './header-cache.js';
 import type { HubClient } from './hub-client.js';
-import { chooseFiles } from './hub-files.js';
+import { chooseFiles, meansCheckpoint } from './hub-files.js';
 import { parseInternetReference } from './internet-reference.js';
+import { JoinedRanges } from './joined-ranges.js';
 import { architectureFacts, trainedContextOf } from './model-facts.js';
 import { modelNameOf } from './model-shape.js';
+import type { InternetTensors } from './remote-tensors.js';
+import { RepositoryFiles } from './repository-files.js';
+import type { TensorPlace } from './tensor-source.js';
 
 const FIRST_WINDOW_BYTES = 256 * 1024;
 const WINDOW_GROWTH = 4;
@@ -52,6 +59,8 @@ interface FoundSource {
 
 export class InternetModels {
   private readonly records = new Map<string, SourceRecord>();
+  /** Of the checkpoint that was read last. */
+  private places: { readonly key: string; readonly of: ReadonlyMap<string, TensorPlace> } | null = null;
 
   private constructor(private readonly directory: string, readonly client: HubClient, private readonly headers: HeaderCache, private readonly log: Log | null) {}
 
@@ -109,8 +118,18 @@ export class InternetModels {
     }
   }
 
+  /** The weights of a source whose header is known. */
+  tensors(source: ModelSource, header: GgufHeader, signal: AbortSignal, onBytes: (bytes: number) => void): InternetTensors {
+    if (!isCheckpointSource(source)) return new JoinedRanges(this.client, source, header, signal, onBytes);
+    return new CheckpointTensors({ client: this.client, source, header, places: () => this.placesOf(source, signal), signal, onBytes });
+  }
+
   /** The header of a source, read by range. The caller compares the digest with what it wants. */
   async readHeader(source: ModelSource, signal: AbortSignal): Promise<{ header: GgufHeader; sent: WeightsHeader }> {
+    if (isCheckpointSource(source)) {
+      const { header } = await checkpointOf(this.filesOf(source, signal));
+      return { header, sent: { name: repositoryName(source.repository), sizeBytes: header.identity.sizeBytes, files: header.files.map((file) => file.header) } };
+    }
     const files: Uint8Array[] = [];
     for (let index = 0; index < source.files.length; index++) files.push(await this.fileHeader(source, index, signal));
     const sizeBytes = source.files.reduce((sum, file) => sum + file.sizeBytes, 0);
@@ -126,11 +145,32 @@ export class InternetModels {
       return { source: { repository: '', revision: '', files: [{ location: parsed.url, sizeBytes }] }, fileDigests: [null] };
     }
     const { commit, files } = await this.client.revision(parsed.repository, parsed.revision, signal);
+    if (meansCheckpoint(files, parsed)) return this.checkpointSource(parsed.repository, commit, signal);
     const chosen = chooseFiles(parsed.repository, files, parsed);
     return {
       source: { repository: parsed.repository, revision: commit, files: chosen.map((file) => ({ location: file.path, sizeBytes: file.sizeBytes })) },
       fileDigests: chosen.map((file) => file.sha256),
     };
+  }
+
+  /** Its weights; what else it has is found by the repository and the commit. */
+  private async checkpointSource(repository: string, revision: string, signal: AbortSignal): Promise<FoundSource> {
+    const files = this.filesOf({ repository, revision }, signal);
+    const { weights } = await weightFiles(files);
+    return { source: { repository, revision, files: await Promise.all(weights.map(async (location) => ({ location, sizeBytes: await files.sizeOf(location) }))) }, fileDigests: [] };
+  }
+
+  filesOf({ repository, revision }: Pick<ModelSource, 'repository' | 'revision'>, signal: AbortSignal): RepositoryFiles {
+    return new RepositoryFiles(this.client, { repository, revision }, signal);
+  }
+
+  /** From the configuration and the heads of the weight files, once for the stages that are made now and soon. */
+  private async placesOf(source: ModelSource, signal: AbortSignal): Promise<ReadonlyMap<string, TensorPlace>> {
+    const key = `${source.repository}@${source.revision}`;
+    if (this.places?.key === key) return this.places.of;
+    const of = await checkpointPlaces(this.filesOf(source, signal));
+    this.places = { key, of };
+    return of;
   }
 
   /** Grows the window until the header is whole; reads no byte twice. */
@@ -184,6 +224,11 @@ export class InternetModels {
 function heldModel(record: SourceRecord): HeldModel {
   const { name, digest, sizeBytes, architecture, layers, trainedContext, source } = record;
   return { name, digest, sizeBytes, architecture, layers, ...(trainedContext === undefined ? {} : { trainedContext }), source };
+}
+
+/** `owner/repo` without the owner. */
+function repositoryName(repository: string): string {
+  return repository.slice(repository.indexOf('/') + 1);
 }
 
 async function namesIn(directory: string): Promise<string[]> {

@@ -1,11 +1,11 @@
 /**
- * How people name a model on the internet: `hf:owner/repo`, `hf:owner/repo:Q4_K_M`, `hf:owner/repo/path/file.gguf`, or the
- * https address of a GGUF file. Text only: it must not know whether such a model exists.
+ * How people name a model on the internet: `hf:owner/repo`, `hf:owner/repo:Q4_K_M`, `hf:owner/repo:safetensors`,
+ * `hf:owner/repo/path/file.gguf`, or the https address of a GGUF file. Text only: it must not know whether such a model exists.
  */
 import { RingError } from '../core/errors.js';
 
 export type InternetReference =
-  /** `file` and `quant` exclude each other; both null = the repository's usual quantisation. */
+  /** `file` and `quant` exclude each other; both null = the repository's usual quantisation, or its checkpoint where it has no GGUF. */
   | { readonly kind: 'hub'; readonly repository: string; readonly revision: string; readonly quant: string | null; readonly file: string | null }
   | { readonly kind: 'url'; readonly url: string };
 

@@ -8,6 +8,8 @@ import { dirname, join, sep } from 'node:path';
 import { RingError } from '../core/errors.js';
 import type { HeldModel, HeldShard, ModelSource } from '../core/types.js';
 import type { KeptModel, Log, ModelTransfer, ModelUpkeep } from '../ports.js';
+import { checkpointSizes, downloadCheckpoint, fetchedFiles, removeFetched } from './checkpoint-download.js';
+import { isCheckpointSource } from './checkpoint-tensors.js';
 import { fileError } from './file-errors.js';
 import { modelFiles } from './gguf-reader.js';
 import type { KeptShard } from './holdings.js';
@@ -17,6 +19,7 @@ import { isInternetReference } from './internet-reference.js';
 import { unknownModel, findModel } from './model-names.js';
 import type { ModelStore } from './model-store.js';
 import { SharedTransfers } from './shared-transfers.js';
+import type { DownloadOptions } from './whole-download.js';
 import { downloadWhole, partialBytes } from './whole-download.js';
 
 /** Between two words in the log about one transfer. */
@@ -78,9 +81,7 @@ export class ModelKeeper implements ModelUpkeep {
     };
     update(0);
     try {
-      const there = await partialBytes(source, this.modelDirectory);
-      await makeRoom(this.shardDirectory, { neededBytes: Math.max(0, model.sizeBytes - there), quotaBytes: null, inUse: this.inUse() });
-      const path = await downloadWhole(this.parts.internet.client, source, this.parts.internet.fileDigests(model.digest), this.modelDirectory, { signal, onProgress: update });
+      const path = isCheckpointSource(source) ? await this.downloadCheckpoint(model, source, { signal, onProgress: update }) : await this.downloadFiles(model, source, { signal, onProgress: update });
       await this.parts.changed();
       this.parts.log?.info('a model was fetched', { model: model.name, bytes: model.sizeBytes, seconds: Math.round((performance.now() - startedMs) / 1000) });
       return path;
@@ -89,12 +90,28 @@ export class ModelKeeper implements ModelUpkeep {
     }
   }
 
+  private async downloadFiles(model: HeldModel, source: ModelSource, options: DownloadOptions): Promise<string> {
+    const there = await partialBytes(source, this.modelDirectory);
+    await makeRoom(this.shardDirectory, { neededBytes: Math.max(0, model.sizeBytes - there), quotaBytes: null, inUse: this.inUse() });
+    return downloadWhole(this.parts.internet.client, source, this.parts.internet.fileDigests(model.digest), this.modelDirectory, options);
+  }
+
+  private async downloadCheckpoint({ digest, sizeBytes }: HeldModel, source: ModelSource, options: DownloadOptions): Promise<string> {
+    const files = this.parts.internet.filesOf(source, options.signal);
+    const { totalBytes, doneBytes } = await checkpointSizes(files, this.modelDirectory);
+    await makeRoom(this.shardDirectory, { neededBytes: Math.max(0, totalBytes - doneBytes), quotaBytes: null, inUse: this.inUse() });
+    return downloadCheckpoint(this.parts.internet.client, files, { directory: this.modelDirectory, digest }, {
+      // Its files have other bytes than the model that they become: tokenizer and weights.
+      ...options, onProgress: (done) => options.onProgress(Math.min(sizeBytes, Math.round((done * sizeBytes) / totalBytes))),
+    });
+  }
+
   async remove(reference: string): Promise<{ readonly model: string; readonly freedBytes: number; readonly leftInPlace: string | null }> {
     const kept = (await this.list()).find((model) => model.digest === this.digestOf(reference));
     if (kept === undefined) throw unknownModel(reference, this.parts.models());
     if (kept.inUse) throw new RingError('bad_request', `${kept.name} is being served: "agent models unload ${kept.name}" comes first`, { model: kept.name });
     for (const shard of await keptShards(this.shardDirectory)) if (shard.modelDigest === kept.digest) await removeShard(shard);
-    if (kept.path !== null && kept.ours) for (const path of modelFiles(kept.path)) await this.removeFile(path);
+    if (kept.path !== null && kept.ours) await this.removeModel(kept.path, kept.digest);
     for (const [room, ending] of [['headers', 'header'], ['vocabularies', 'gguf']] as const) await this.removeFile(join(this.parts.stateDirectory, room, `${kept.digest}.${ending}`));
     await this.parts.internet.forget(kept.digest);
     await this.parts.changed();
@@ -155,18 +172,25 @@ export class ModelKeeper implements ModelUpkeep {
     const used = this.inUse();
     const shards = all.filter((shard) => shard.modelDigest === model.digest);
     const path = stored?.path ?? null;
-    // A checkpoint's directory has other files too: whoever put it there removes it.
-    const ours = stored?.loadable === true && `${dirname(stored.path)}${sep}`.startsWith(`${this.modelDirectory}${sep}`);
-    const fileBytes = path !== null && ours ? await sizeOnDisk(path) : 0;
+    const files = stored === null || !`${dirname(stored.path)}${sep}`.startsWith(`${this.modelDirectory}${sep}`) ? null
+      // A checkpoint's directory may have other files too: whoever put it there removes it.
+      : stored.loadable ? modelFiles(stored.path) : await fetchedFiles(stored.path);
+    const ours = files !== null;
+    const fileBytes = await sizeOnDisk(files ?? []);
     return {
       name: model.name, digest: model.digest, sizeBytes: model.sizeBytes, layers: model.layers, path, ours,
-      internet: model.source === undefined ? null : model.source.repository === '' ? model.source.files[0]?.location ?? '' : `hf:${model.source.repository}/${model.source.files[0]?.location ?? ''}`,
+      internet: model.source === undefined ? null : referenceOf(model.source),
       inUse: used.some((shard) => shard.modelDigest === model.digest),
       freesBytes: fileBytes + shards.reduce((sum, shard) => sum + shard.bytes, 0),
       shards: shards.map((shard) => ({
         range: shard.range, head: shard.head, tail: shard.tail, bytes: shard.bytes, complete: shard.complete, lastUsed: shard.lastUsed, inUse: isInUse(shard, used),
       })),
     };
+  }
+
+  private async removeModel(path: string, digest: string): Promise<void> {
+    if (this.parts.store.get(digest)?.loadable === false) return removeFetched(path);
+    for (const file of modelFiles(path)) await this.removeFile(file);
   }
 
   private async removeFile(path: string): Promise<void> {
@@ -178,8 +202,15 @@ export class ModelKeeper implements ModelUpkeep {
   }
 }
 
-async function sizeOnDisk(path: string): Promise<number> {
+/** As people would name it. */
+function referenceOf(source: ModelSource): string {
+  const location = source.files[0]?.location ?? '';
+  if (source.repository === '') return location;
+  return isCheckpointSource(source) ? `hf:${source.repository}` : `hf:${source.repository}/${location}`;
+}
+
+async function sizeOnDisk(files: readonly string[]): Promise<number> {
   let bytes = 0;
-  for (const file of modelFiles(path)) bytes += (await stat(file).catch(() => ({ size: 0 }))).size;
+  for (const file of files) bytes += (await stat(file).catch(() => ({ size: 0 }))).size;
   return bytes;
 }

@@ -18,7 +18,6 @@ import { checkedHeader, HeaderCache, isDigest } from './header-cache.js';
 import { HubClient, hubOptions } from './hub-client.js';
 import type { HubOptions } from './hub-client.js';
 import { InternetModels } from './internet-models.js';
-import { JoinedRanges } from './joined-ranges.js';
 import { isInternetReference } from './internet-reference.js';
 import { requireLicence } from './licences.js';
 import { findModel } from './model-names.js';
@@ -254,8 +253,8 @@ export class DiskModelLibrary implements ModelLibrary {
   private async fetchingSource(header: GgufHeader, remote: RemoteWeights, request: StageFilesRequest): Promise<TensorSource> {
     const local = new PlacedTensorSource(await this.shardCache.places(header), this.digests);
     const { source } = request.model;
-    const ranges = source === undefined ? null : new JoinedRanges(this.internet.client, source, header, request.signal, (bytes) => request.onInternetBytes?.(bytes));
-    return new FetchingTensorSource(header, local, remote, request.signal, { head: request.head, internet: ranges });
+    const internet = source === undefined ? null : this.internet.tensors(source, header, request.signal, (bytes) => request.onInternetBytes?.(bytes));
+    return new FetchingTensorSource(header, local, remote, request.signal, { head: request.head, internet });
   }
 
   /** From a model or a cached header; null when this node knows nothing of it. */

@@ -11,7 +11,8 @@ import { fileError } from './file-errors.js';
 import { readChunks, syncDirectory, writeFully } from './file-io.js';
 import type { HubClient } from './hub-client.js';
 
-const PARTIALS = '.partial';
+/** Below the directory of the models; nothing in it is taken for one. */
+export const PARTIALS = '.partial';
 
 export interface DownloadOptions {
   readonly signal: AbortSignal;
@@ -57,14 +58,15 @@ function partialPath(source: ModelSource, location: string, directory: string): 
   return join(directory, PARTIALS, `${source.revision.slice(0, 12)}${fileName(location)}`);
 }
 
-interface WholeFile {
+export interface WholeFile {
   readonly url: string;
   readonly sizeBytes: number;
   readonly sha256: string | null;
   readonly partial: string;
 }
 
-async function downloadFile(client: HubClient, file: WholeFile, options: DownloadOptions): Promise<void> {
+/** Into `partial`, going on with what is there. Its name is for the caller to change. */
+export async function downloadFile(client: HubClient, file: WholeFile, options: DownloadOptions): Promise<void> {
   const handle = await open(file.partial, 'a+', 0o644).then(async (created) => {
     await created.close();
     return open(file.partial, 'r+');

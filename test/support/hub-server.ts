@@ -139,13 +139,13 @@ export class HubServer {
       return;
     }
     const siblings = [...files].map(([rfilename, bytes]) => ({
-      rfilename, size: bytes.length, lfs: { size: bytes.length, sha256: createHash('sha256').update(bytes).digest('hex'), pointerSize: 130 },
+      rfilename, size: bytes.length, ...(isLarge(rfilename) ? { lfs: { size: bytes.length, sha256: createHash('sha256').update(bytes).digest('hex'), pointerSize: 130 } } : {}),
     }));
     response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify({ id: repository, sha: '0123456789abcdef0123456789abcdef01234567', siblings }));
   }
 
   private async give(name: string, bytes: Uint8Array, request: IncomingMessage, response: ServerResponse, fault: Fault | undefined): Promise<void> {
-    const range = this.ranges ? /^bytes=(\d+)-(\d+)$/.exec(request.headers.range ?? '') : null;
+    const range = this.ranges && isLarge(name) ? /^bytes=(\d+)-(\d+)$/.exec(request.headers.range ?? '') : null;
     const start = Number(range?.[1] ?? 0);
     const end = Math.min(Number(range?.[2] ?? bytes.length - 1) + 1, bytes.length);
     const total = this.lyingSize ?? bytes.length;
@@ -170,6 +170,11 @@ export class HubServer {
     if (fault?.kind === 'cut') setTimeout(() => response.destroy(), 20);
     else if (fault?.kind !== 'stall') response.end();
   }
+}
+
+/** What a hub keeps apart from the repository; the rest comes whole only. */
+function isLarge(path: string): boolean {
+  return /\.(gguf|safetensors)$/.test(path) || path.endsWith('tokenizer.json');
 }
 
 function flipped(part: Uint8Array, at: number): Uint8Array {

@@ -38,7 +38,7 @@ const SAMPLE_BYTES = 1024;
 /** Samples that are read side by side. */
 const SAMPLES_AT_ONCE = 8;
 const ALIGNMENT = 32;
-const CONFIG = 'config.json';
+export const CONFIG = 'config.json';
 /** Files besides the weights that a checkpoint is made of, present or not. */
 export const SMALL_FILES: readonly string[] = [CONFIG, 'generation_config.json', 'tokenizer.json', 'tokenizer.model', 'tokenizer_config.json', 'added_tokens.json', 'chat_template.jinja', 'chat_template.json', 'model.safetensors.index.json'];
 /** In the text model of a checkpoint, in this order of preference. */

@@ -16,8 +16,6 @@ const MAX_TENSORS = 65_536;
 const MAX_SHARDS = 1024;
 const MAX_DIMENSIONS = 8;
 const LENGTH_BYTES = 8;
-/** Read at once; the headers of most files are within. */
-const FIRST_BYTES = 256 * 1024;
 const INDEX = 'model.safetensors.index.json';
 const SINGLE = 'model.safetensors';
 
@@ -102,15 +100,14 @@ export async function readSafetensors(files: CheckpointFiles): Promise<ReadonlyM
 export async function readSafetensorsFile(files: CheckpointFiles, file: string): Promise<readonly SafeTensor[]> {
   const path = files.pathOf(file);
   const fileBytes = await files.sizeOf(file);
-  const start = await files.part(file, 0, Math.min(FIRST_BYTES, fileBytes));
+  const start = await files.part(file, 0, LENGTH_BYTES);
   if (start.length < LENGTH_BYTES) throw badCheckpoint(path, `it has ${fileBytes} bytes, too few for a safetensors file`);
   const length = new DataView(start.buffer, start.byteOffset).getBigUint64(0, true);
   const limit = Math.min(MAX_HEADER_BYTES, fileBytes - LENGTH_BYTES);
   if (length > BigInt(limit)) throw badCheckpoint(path, `its header is said to have ${length} bytes, but at most ${limit} fit`);
-  const end = LENGTH_BYTES + Number(length);
-  const rest = end > start.length ? await files.part(file, start.length, end - start.length) : new Uint8Array();
-  if (start.length + rest.length < end) throw badCheckpoint(path, 'it became shorter while it was read');
-  return tensorsOf(Buffer.concat([start.subarray(LENGTH_BYTES, end), rest]), { file, path, fileBytes });
+  const header = await files.part(file, LENGTH_BYTES, Number(length));
+  if (header.length < Number(length)) throw badCheckpoint(path, 'it became shorter while it was read');
+  return tensorsOf(header, { file, path, fileBytes });
 }
 
 function tensorsOf(header: Uint8Array, { file, path, fileBytes }: { readonly file: string; readonly path: string; readonly fileBytes: number }): SafeTensor[] {
