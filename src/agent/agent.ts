@@ -22,8 +22,9 @@ import { RequestRouter } from './request-router.js';
 import { RunnerPool } from './runner-pool.js';
 import type { AgentService, ClusterEventKind, ClusterStatus, ClusterUpdate, CompletionEvent, CompletionTask, EmbeddingAnswer, EmbeddingTask, InstanceView, ModelView, PlanRequest, Prompt, TracesView } from './service.js';
 import { StageWorker } from './stage-worker.js';
-import { clusterStatus, tracesView } from './status-view.js';
+import { clusterStatus } from './status-view.js';
 import type { ViewSources } from './status-view.js';
+import { RingTraces } from './ring-traces.js';
 import { Updates } from './updates.js';
 import { Vocabularies } from './vocabularies.js';
 
@@ -88,6 +89,7 @@ export class Agent implements AgentService {
   private readonly remote: RemoteWeights;
   private readonly held: Models;
   private readonly updates: Updates;
+  private readonly ringTraces: RingTraces;
   private readonly introduced = new Set<NodeId>();
   private readonly life = new AbortController();
   private published: Capabilities | null = null;
@@ -137,6 +139,14 @@ export class Agent implements AgentService {
       log: ports.log,
       send: (to, message) => void this.send(to, message),
       changed: () => this.queueStatuses(),
+    });
+    this.ringTraces = new RingTraces({
+      nodeId: network.nodeId,
+      clock: ports.clock,
+      cluster: this.cluster,
+      own: () => this.worker.traces(),
+      send: (to, message) => network.send(to, message),
+      randomId: () => ports.randomId(),
     });
     this.router = new RequestRouter({
       clock: ports.clock,
@@ -247,8 +257,8 @@ export class Agent implements AgentService {
     return streamUnderEither([signal, this.life.signal], (either) => this.updates.watch(either, () => ({ status: this.status(), models: this.models(), requests: this.router.size })));
   }
 
-  traces(): TracesView {
-    return tracesView(this.viewSources(), this.worker.traces());
+  traces(request: string): Promise<TracesView> {
+    return this.ringTraces.find(request);
   }
 
   eventCounts(): Readonly<Record<ClusterEventKind, number>> {
@@ -312,6 +322,8 @@ export class Agent implements AgentService {
       case 'token':
       case 'finished':
       case 'refused': return this.router.receive(from, message);
+      case 'trace_request': return this.ringTraces.answer(from, message);
+      case 'trace_reply': return this.ringTraces.answered(from, message);
       case 'introduction':
         for (const { nodeId, addresses } of message.peers) this.network.introduce(nodeId, addresses);
         return;

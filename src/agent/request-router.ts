@@ -247,7 +247,7 @@ export class RequestRouter {
     maxTokens: number,
     signal: AbortSignal,
   ): AsyncGenerator<TokenMessage | { kind: 'end'; reason: FinishReason }> {
-    const answerId = this.ports.randomId();
+    const answerId = task.requestId ?? this.ports.randomId();
     const pending: Pending = { requestId: answerId, ends: [], cutOff: false, arrivals: [], wake: () => undefined };
     this.answers.add(pending);
     let plan: Plan | null = null;

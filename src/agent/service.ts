@@ -9,7 +9,7 @@ import type {
   Backend, Capabilities, HeldModel, InstanceLife, InstanceState, LayerRange, NodeId, Plan, PlacementPolicy, PlanNote, RequestedNode, SamplingSettings,
   Spill, StageState, Term, TokenPace,
 } from '../core/types.js';
-import type { RequestTrace } from '../core/step-traces.js';
+import type { RingTrace } from '../core/step-traces.js';
 import type { ModelDetails, ModelUpkeep } from '../ports.js';
 
 export type ChatContent = string | null | readonly { readonly type: string; readonly text?: string }[];
@@ -34,6 +34,8 @@ export interface TextProbability {
 }
 
 export interface CompletionTask {
+  /** What its traces are found by: the beginning of the request's id in the ring. Unique. Absent = drawn. */
+  readonly requestId?: string;
   /** A model's name, digest prefix or path; empty = the only or default model. */
   readonly model: string;
   readonly prompt: Prompt;
@@ -198,19 +200,23 @@ export type ClusterUpdate =
   | { readonly kind: 'event'; readonly what: ClusterEventKind; readonly text: string; readonly serial: number; readonly agoMs: number };
 
 /** Where the time of a request's first steps went. */
-export interface TraceView extends RequestTrace {
-  readonly model: string;
+export interface TraceView extends Omit<RingTrace, 'nodeIds'> {
   /** In rank order. */
   readonly stages: readonly { readonly nodeId: NodeId; readonly hostname: string }[];
-  /** Links and pipes of a whole way around, as measured on steps that waited for none. */
-  readonly wireMicros: number;
 }
 
 export interface TracesView {
-  /** Requests of rings that begin on this node, the latest first. */
+  /** The latest first. */
   readonly traces: readonly TraceView[];
-  /** Host names of the nodes where the cluster's rings begin. */
-  readonly heads: readonly string[];
+  /** Where the cluster's rings begin: whose traces these are. */
+  readonly heads: readonly TraceHead[];
+}
+
+export interface TraceHead {
+  readonly nodeId: NodeId;
+  readonly hostname: string;
+  /** False: it did not answer in time, so what it knows is not among the traces. */
+  readonly answered: boolean;
 }
 
 export interface AgentService {
@@ -236,8 +242,8 @@ export interface AgentService {
   ready(): boolean;
   /** What happened lately, the status, then what is new of both (a status at most twice a second). Ends at the abort. */
   watch(signal: AbortSignal): AsyncIterable<ClusterUpdate>;
-  /** Absent = this agent keeps none. */
-  traces?(): TracesView;
+  /** Of requests whose id begins so (empty = all that are remembered), asked of every node where a ring begins. Never throws. */
+  traces(request: string): Promise<TracesView>;
   /** How often each kind of event happened since this agent started. */
   eventCounts(): Readonly<Record<ClusterEventKind, number>>;
 }

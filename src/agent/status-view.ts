@@ -1,19 +1,19 @@
 /** The cluster as people and programs see it: `/v1/cluster`, `agent status`. Only reads. */
 import type { ClusterNode } from '../core/cluster.js';
 import { lifeOf } from '../core/instance-life.js';
-import type { Instance, NodeId, Plan, StagePlan, StageStatus, TokenPace } from '../core/types.js';
+import type { Instance, NodeId, Plan, PlanNote, StagePlan, StageStatus, TokenPace } from '../core/types.js';
 import type { Network } from '../ports.js';
 import type { HeadFigures } from './head.js';
-import type { ClusterStatus, InstanceView, NodeView, StageView, TracesView } from './service.js';
-import type { HeadTraces } from './stage-worker.js';
+import type { ClusterStatus, InstanceView, NodeView, StageView } from './service.js';
 
 export interface ViewSources {
-  readonly cluster: ClusterNode;
+  readonly cluster: Pick<ClusterNode, 'liveness' | 'records' | 'stageStatuses'>;
   readonly localStatuses: readonly StageStatus[];
   headFigures(planId: string): HeadFigures | null;
 }
 
 export interface StatusSources extends ViewSources {
+  readonly cluster: ClusterNode;
   readonly clusterName: string;
   readonly secured: boolean;
   readonly network: Network;
@@ -46,7 +46,7 @@ export function instanceView(instance: Instance, sources: ViewSources): Instance
     contextTokens: plan?.contextTokens ?? 0,
     slots: plan?.slots ?? 0,
     stages: plan === null ? [] : plan.stages.map((stage) => stageView(plan, stage, sources, figures?.busyShares[stage.rank] ?? null)),
-    notes: plan?.explanation ?? [],
+    notes: plan?.explanation.filter((note) => !isOver(note, sources)) ?? [],
     life: lifeOf(instance),
     activeSequences: figures?.running ?? null,
     queuedSequences: figures?.queued ?? null,
@@ -56,6 +56,11 @@ export function instanceView(instance: Instance, sources: ViewSources): Instance
     pace: plan === null ? null : paceOf(plan, sources),
     hops: figures?.hops ?? null,
   };
+}
+
+/** It says that a node was silent, and the node is heard. */
+function isOver({ nodeId, passing }: PlanNote, { cluster }: ViewSources): boolean {
+  return passing === true && nodeId !== null && cluster.liveness(nodeId) === 'alive';
 }
 
 /** The head tells everybody, with the state of its stage. */
@@ -89,21 +94,8 @@ function stageView(plan: Plan, stage: StagePlan, sources: ViewSources, busyShare
   };
 }
 
-/** What the heads on this node remember of their requests' first steps. */
-export function tracesView({ cluster }: ViewSources, heads: readonly HeadTraces[]): TracesView {
-  return {
-    traces: heads.flatMap(({ plan, hops, traces }) => traces.map((trace) => ({
-      ...trace,
-      model: plan.model.name,
-      stages: plan.stages.map(({ nodeId }) => ({ nodeId, hostname: hostnameOf(nodeId, cluster) })),
-      wireMicros: hops.overheadMicros * plan.stages.length,
-    }))).sort((a, b) => b.beganMs - a.beganMs),
-    heads: cluster.desired().instances.flatMap(({ plan }) => plan?.stages.slice(0, 1).map(({ nodeId }) => hostnameOf(nodeId, cluster)) ?? []),
-  };
-}
-
 /** Requests name a model by digest; people know it by the name that its holder gives it. */
-function nameOf(reference: string, cluster: ClusterNode): string {
+function nameOf(reference: string, cluster: ViewSources['cluster']): string {
   for (const record of cluster.records()) {
     const held = record.capabilities.models.find((model) => model.digest === reference);
     if (held !== undefined) return held.name;
@@ -111,7 +103,7 @@ function nameOf(reference: string, cluster: ClusterNode): string {
   return reference;
 }
 
-function hostnameOf(nodeId: NodeId, cluster: ClusterNode): string {
+export function hostnameOf(nodeId: NodeId, cluster: Pick<ClusterNode, 'records'>): string {
   return cluster.records().find((record) => record.nodeId === nodeId)?.capabilities.hostname ?? nodeId;
 }
 

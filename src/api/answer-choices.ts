@@ -64,7 +64,7 @@ function never(): Promise<never> {
 function taskOf(task: CompletionTask, choice: number): CompletionTask {
   if (choice === 0) return task;
   const seed = (task.sampling.seed + Math.imul(choice, 0x9e37_79b1)) >>> 0;
-  return { ...task, sampling: { ...task.sampling, seed } };
+  return { ...task, ...(task.requestId === undefined ? {} : { requestId: `${task.requestId}-${choice}` }), sampling: { ...task.sampling, seed } };
 }
 
 function usageOf(finished: readonly FinishedEvent[]): AnswerUsage {

@@ -7,9 +7,10 @@
  * must not know any API's names: those are in the `AnswerFormat`.
  */
 import type { Context } from 'hono';
-import type { AgentService } from '../agent/service.js';
+import type { AgentService, TraceView } from '../agent/service.js';
 import { RingError } from '../core/errors.js';
 import { answerEvents } from './answer-choices.js';
+import { answerTraces, TRACE_HEADER, traceComment, wantsTrace } from './answer-traces.js';
 import { collectAnswer } from './answer-events.js';
 import type { AnswerEvent, WholeAnswer } from './answer-events.js';
 import { answerOfError, isServerFault } from './api-error.js';
@@ -22,34 +23,39 @@ import { eventStream, within } from './sse.js';
 
 /** How one API writes one answer. Made for each request: it may remember what it has written. */
 export interface AnswerFormat {
-  /** Of the answer, for the log. */
+  /** Of the answer, for the log and its traces. */
   readonly id: string;
   readonly streamHeaders: Readonly<Record<string, string>>;
   /** Sent while there is nothing else. Absent = a comment of server-sent events. */
   readonly heartbeat?: string;
   /** What a stream says of an event, ready to be sent. Nothing, one piece, or several. */
   pieces(event: AnswerEvent): readonly string[];
+  /** Says where the time went, before a stream's end. Absent = a comment of server-sent events. */
+  trace?(traces: readonly TraceView[]): string;
   /** The last piece of a stream that broke. */
   failure(failure: ErrorAnswer): string;
   whole(answer: WholeAnswer): object;
 }
 
+export type AnsweringService = Pick<AgentService, 'complete' | 'ready' | 'traces'>;
+
 export class Answering {
-  constructor(private readonly service: Pick<AgentService, 'complete' | 'ready'>, private readonly options: ApiOptions) {}
+  constructor(private readonly service: AnsweringService, private readonly options: ApiOptions) {}
 
   async answer(context: Context<ApiEnv>, request: CompletionRequest, format: AnswerFormat): Promise<Response> {
     if (!this.service.ready()) {
       throw new RingError('not_ready', 'This agent takes no request now: it has just started and not joined its cluster yet, or it is about to stop. Ask again in a few seconds, or ask another node.');
     }
     const either = requestSignal(context, this.options);
-    const asked = { ...request, task: { ...request.task, client: clientOf(context, this.options) } };
+    const traces = wantsTrace(context.req.header(TRACE_HEADER)) ? () => answerTraces(this.service, format.id, request.choices) : null;
+    const asked = { ...request, task: { ...request.task, requestId: format.id, client: clientOf(context, this.options) } };
     const events = answerEvents(this.service, asked, either.signal);
     let first: Promise<IteratorResult<AnswerEvent>>;
     try {
       if (!request.stream) {
         const whole = await collectAnswer(events);
         either.dispose();
-        return context.json(format.whole(whole));
+        return context.json({ ...format.whole(whole), ...(traces === null ? {} : { ring_trace: await traces() }) });
       }
       first = events.next();
       await within(first, this.options.heartbeatMs);
@@ -57,7 +63,7 @@ export class Answering {
       either.dispose();
       throw this.stoppingError(error);
     }
-    const stream = eventStream(this.pieces(first, events, format), {
+    const stream = eventStream(this.pieces(first, events, format, traces), {
       heartbeatMs: this.options.heartbeatMs,
       stallMs: this.options.stallMs,
       ...(format.heartbeat === undefined ? {} : { heartbeat: format.heartbeat }),
@@ -73,9 +79,14 @@ export class Answering {
   }
 
   /** The whole of a stream; errors included, so that it never throws. */
-  private async *pieces(first: Promise<IteratorResult<AnswerEvent>>, events: AsyncGenerator<AnswerEvent>, format: AnswerFormat): AsyncGenerator<string> {
+  private async *pieces(
+    first: Promise<IteratorResult<AnswerEvent>>, events: AsyncGenerator<AnswerEvent>, format: AnswerFormat, traces: (() => Promise<readonly TraceView[]>) | null,
+  ): AsyncGenerator<string> {
     try {
-      for (let next = await first; next.done !== true; next = await events.next()) yield* format.pieces(next.value);
+      for (let next = await first; next.done !== true; next = await events.next()) {
+        if (next.value.kind === 'usage' && traces !== null) yield (format.trace ?? traceComment)(await traces());
+        yield* format.pieces(next.value);
+      }
     } catch (error) {
       const failure = this.stoppingError(error);
       if (isServerFault(failure)) this.options.log.error('an answer failed', { id: format.id, error: failure });

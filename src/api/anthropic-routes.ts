@@ -8,7 +8,7 @@ import type { Hono } from 'hono';
 import type { AgentService } from '../agent/service.js';
 import type { AnswerCall, AnswerEvent, AnswerReason, AnswerUsage } from './answer-events.js';
 import { Answering } from './answering.js';
-import type { AnswerFormat } from './answering.js';
+import type { AnswerFormat, AnsweringService } from './answering.js';
 import { parseCountRequest, parseMessageRequest } from './anthropic-schema.js';
 import type { MessageRequest } from './anthropic-schema.js';
 import type { ApiEnv, ApiOptions } from './api-options.js';
@@ -19,7 +19,7 @@ import { EVENT_STREAM_HEADERS } from './sse.js';
 
 const STOP_REASONS: Readonly<Record<AnswerReason, string>> = { stop: 'end_turn', length: 'max_tokens', tool_calls: 'tool_use' };
 
-export function addAnthropicRoutes(app: Hono<ApiEnv>, service: Pick<AgentService, 'complete' | 'countTokens' | 'ready'>, options: ApiOptions): void {
+export function addAnthropicRoutes(app: Hono<ApiEnv>, service: AnsweringService & Pick<AgentService, 'countTokens'>, options: ApiOptions): void {
   app.post('/v1/messages/count_tokens', async (context) => {
     const { model, prompt } = parseCountRequest(await readJsonBody(context.req.raw));
     return context.json({ input_tokens: await underRequest(context, options, (signal) => service.countTokens(model, prompt, signal)) });

@@ -21,6 +21,7 @@ const CONTEXT_TOKENS_MAX = 2 ** 31 - 1;
 const SLOTS_MAX = 1024;
 
 const NODE_ID_LENGTH_MAX = 256;
+const REQUEST_ID_LENGTH_MAX = 256;
 const DEVICES_MAX = 8;
 
 const bytes = z.int().min(0);
@@ -58,8 +59,8 @@ const loadSchema = planSchema.extend({
 export function addClusterRoutes(app: Hono<ApiEnv>, service: AgentService, options: ApiOptions): void {
   app.get('/v1/cluster', (context) => context.json(service.status()));
 
-  /** Where the time of the latest requests went, on the node of a ring's head. Numbers, no text. */
-  app.get('/v1/cluster/traces', (context) => context.json(service.traces?.() ?? { traces: [], heads: [] }));
+  /** Where the time of the latest requests went, or of those whose id begins as `request` says. Numbers, no text. */
+  app.get('/v1/cluster/traces', async (context) => context.json(await service.traces((context.req.query('request') ?? '').slice(0, REQUEST_ID_LENGTH_MAX))));
 
   /** Server-sent events without end: what `AgentService.watch` says, one JSON value each. */
   app.get('/v1/cluster/events', (context) => {

@@ -1,9 +1,8 @@
 /** `POST /v1/chat/completions` and `POST /v1/completions`, streamed and whole. */
 import type { Hono } from 'hono';
-import type { AgentService } from '../agent/service.js';
 import type { AnswerEvent } from './answer-events.js';
 import { Answering } from './answering.js';
-import type { AnswerFormat } from './answering.js';
+import type { AnswerFormat, AnsweringService } from './answering.js';
 import type { ApiEnv, ApiOptions } from './api-options.js';
 import { readJsonBody } from './guards.js';
 import { answerId, callChunk, finishChunk, partChunk, roleChunk, usageChunk, wholeAnswer } from './openai-responses.js';
@@ -12,7 +11,7 @@ import { parseChatRequest, parseTextRequest } from './openai-schema.js';
 import type { CompletionRequest } from './openai-schema.js';
 import { EVENT_STREAM_HEADERS, sseEvent } from './sse.js';
 
-export function addCompletionRoutes(app: Hono<ApiEnv>, service: Pick<AgentService, 'complete' | 'ready'>, options: ApiOptions): void {
+export function addCompletionRoutes(app: Hono<ApiEnv>, service: AnsweringService, options: ApiOptions): void {
   const answering = new Answering(service, options);
   app.post('/v1/chat/completions', async (context) => {
     const request = parseChatRequest(await readJsonBody(context.req.raw), options);

@@ -10,7 +10,7 @@ import { RingError } from '../core/errors.js';
 import { requestLife } from '../core/instance-life.js';
 import type { AnswerCall, AnswerReason, AnswerUsage } from './answer-events.js';
 import { Answering } from './answering.js';
-import type { AnswerFormat } from './answering.js';
+import type { AnswerFormat, AnsweringService } from './answering.js';
 import type { ApiEnv, ApiOptions } from './api-options.js';
 import { readJsonBody } from './guards.js';
 import { tokenLogprobs } from './logprobs.js';
@@ -24,7 +24,7 @@ const HEARTBEAT = ' ';
 const LINES_HEADERS = { 'Content-Type': 'application/x-ndjson', 'Cache-Control': 'no-cache, no-transform', 'X-Accel-Buffering': 'no' };
 
 type Endpoint = 'chat' | 'generate';
-type OllamaService = Pick<AgentService, 'complete' | 'models' | 'ready' | 'status' | 'load' | 'unload'>;
+type OllamaService = AnsweringService & Pick<AgentService, 'models' | 'status' | 'load' | 'unload'>;
 
 export function addOllamaRoutes(app: Hono<ApiEnv>, service: OllamaService, options: ApiOptions): void {
   const answering = new Answering(service, options);
@@ -122,6 +122,7 @@ function ollamaFormat(endpoint: Endpoint, options: ApiOptions): AnswerFormat {
           return [line(lastPart({}, event))];
       }
     },
+    trace: (traces) => line({ ...part({}), done: false, ring_trace: traces }),
     failure: ({ body }) => line({ error: body.error.message }),
     whole(answer) {
       const choice = answer.choices[0];

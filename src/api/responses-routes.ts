@@ -3,9 +3,8 @@
  * ones, which this agent alone has in memory.
  */
 import type { Hono } from 'hono';
-import type { AgentService } from '../agent/service.js';
 import { Answering } from './answering.js';
-import type { AnswerFormat } from './answering.js';
+import type { AnswerFormat, AnsweringService } from './answering.js';
 import { ApiError } from './api-error.js';
 import type { ApiEnv, ApiOptions } from './api-options.js';
 import { clientOf } from './clients.js';
@@ -17,7 +16,7 @@ import { ResponseWriter } from './responses-writer.js';
 import type { ResponseEvent } from './responses-writer.js';
 import { EVENT_STREAM_HEADERS } from './sse.js';
 
-export function addResponsesRoutes(app: Hono<ApiEnv>, service: Pick<AgentService, 'complete' | 'ready'>, options: ApiOptions): void {
+export function addResponsesRoutes(app: Hono<ApiEnv>, service: AnsweringService, options: ApiOptions): void {
   const answering = new Answering(service, options);
   const store = new ResponseStore();
 

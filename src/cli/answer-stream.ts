@@ -28,6 +28,8 @@ export interface Recommended {
 }
 
 export interface Answer {
+  /** By which its trace is found. */
+  readonly id: string;
   readonly text: string;
   readonly tokens: readonly number[];
   readonly usage: Usage | null;
@@ -45,6 +47,7 @@ export async function streamAnswer(
   signal: AbortSignal,
 ): Promise<Answer> {
   const { model, messages, settings } = request;
+  let id = '';
   let text = '';
   const tokens: number[] = [];
   let usage: Usage | null = null;
@@ -62,6 +65,7 @@ export async function streamAnswer(
   for await (const value of stream) {
     const chunk = value as ChatChunk;
     const choice = chunk.choices?.[0];
+    id = chunk.id ?? id;
     const thought = choice?.delta?.reasoning_content ?? '';
     const piece = choice?.delta?.content ?? '';
     if (thought !== '') show({ kind: 'thought', text: thought });
@@ -71,7 +75,7 @@ export async function streamAnswer(
     usage = chunk.usage ?? usage;
     timings = chunk.timings ?? timings;
   }
-  return { text, tokens, usage, timings };
+  return { id, text, tokens, usage, timings };
 }
 
 function recommendedFields({ temperature, topP, topK, minP }: Recommended): Readonly<Record<string, number>> {
@@ -83,6 +87,7 @@ function recommendedFields({ temperature, topP, topK, minP }: Recommended): Read
 
 /** The parts of our own API's chunks that are read here. */
 interface ChatChunk {
+  readonly id?: string;
   readonly choices?: readonly { readonly delta?: { readonly content?: string | null; readonly reasoning_content?: string | null }; readonly tokens?: readonly number[] }[];
   readonly usage?: Usage | null;
   readonly timings?: Readonly<Record<string, number>>;

@@ -36,7 +36,7 @@ export async function runCommand(model: string | undefined, prompt: string | und
     }
     const answer = await streamAnswer(client, { model: served, messages: [{ role: 'user', content: question }], settings }, options.json === true ? () => undefined : shower(), interrupted);
     process.stdout.write(options.json === true ? `${JSON.stringify(answer)}\n` : '\n');
-    if (options.trace === true) process.stderr.write(`${await traceText(client, served)}\n`);
+    if (options.trace === true) process.stderr.write(`${await traceText(client, answer.id)}\n`);
   });
 }
 

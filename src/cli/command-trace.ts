@@ -1,39 +1,53 @@
-/** `agent trace`: where the time of a request went, stage by stage, on the node of the ring's head. */
-import type { TraceView } from '../agent/service.js';
+/** `agent trace`: where the time of a request went, stage by stage. Any node may be asked: it asks the rings' first nodes. */
+import type { TraceHead, TracesView, TraceView } from '../agent/service.js';
 import { RingError } from '../core/errors.js';
+import { durationText } from '../core/instance-life.js';
 import type { AgentClient } from './agent-client.js';
+import { clean } from './render.js';
 import { renderTrace } from './render-trace.js';
 import { requireAgent } from './require-agent.js';
 
-interface Traces {
-  readonly traces: readonly TraceView[];
-  readonly heads: readonly string[];
+const TRIES = 5;
+const RETRY_MS = 50;
+
+async function tracesOf(client: AgentClient, request: string): Promise<TracesView> {
+  return await client.get(`/v1/cluster/traces?request=${encodeURIComponent(request)}`) as TracesView;
 }
 
-async function tracesOf(client: AgentClient): Promise<Traces> {
-  return await client.get('/v1/cluster/traces') as Traces;
-}
-
-const whereKnown = (heads: readonly string[]): string => (heads.length === 0 ? 'no model is served' : `it is known where the first stage is: ${heads.join(', ')}`);
-
-/** Of the model's latest request, for a person. */
-export async function traceText(client: AgentClient, model: string): Promise<string> {
-  const { traces, heads } = await tracesOf(client);
-  const trace = traces.find((one) => one.model === model);
-  return trace === undefined ? `no trace on this node; ${whereKnown(heads)}` : renderTrace(trace);
+/** Of an answer that has just ended, for a person. */
+export async function traceText(client: AgentClient, request: string): Promise<string> {
+  for (let tries = 1; ; tries += 1) {
+    const { traces: [trace], heads } = await tracesOf(client, request);
+    // The last token may be here before its step is back at the head.
+    if (trace !== undefined && trace.steps.length > 0) return renderTrace(trace);
+    if (tries >= TRIES) return missingText(request, heads);
+    await new Promise((resolve) => setTimeout(resolve, RETRY_MS));
+  }
 }
 
 export async function traceCommand(requestId: string | undefined, options: { readonly stateDir: string; readonly json?: boolean; readonly list?: boolean }): Promise<void> {
   const client = await requireAgent(options.stateDir);
-  const { traces, heads } = await tracesOf(client);
+  const { traces, heads } = await tracesOf(client, requestId ?? '');
+  const [trace] = traces;
   if (options.list === true) {
-    process.stdout.write(options.json === true ? `${JSON.stringify(traces)}\n` : traces.map((trace) => `${trace.requestId}  ${trace.model}\n`).join(''));
+    process.stdout.write(options.json === true ? `${JSON.stringify(traces)}\n` : traces.map(listLine).join(''));
+    for (const line of silentText(heads)) process.stderr.write(`${line}\n`);
     return;
   }
-  const trace = requestId === undefined ? traces[0] : traces.find((one) => one.requestId.startsWith(requestId));
-  if (trace === undefined) {
-    const where = whereKnown(heads);
-    throw new RingError('bad_request', requestId === undefined ? `no request went through a ring that begins on this node; ${where}` : `no request ${requestId} is remembered here ("agent trace --list" shows which are); ${where}`);
-  }
+  if (trace === undefined) throw new RingError('bad_request', missingText(requestId ?? '', heads));
   process.stdout.write(options.json === true ? `${JSON.stringify(trace)}\n` : `${renderTrace(trace)}\n`);
+}
+
+function listLine({ requestId, model, agoMs }: TraceView): string {
+  return `${clean(requestId)}  ${clean(model)}, ${durationText(Math.round(agoMs / 1000) * 1000)} ago\n`;
+}
+
+function missingText(request: string, heads: readonly TraceHead[]): string {
+  const what = request === '' ? 'no request is remembered' : `no request whose id begins with ${JSON.stringify(clean(request).slice(0, 80))} is remembered`;
+  if (heads.length === 0) return `${what}: no model is served`;
+  return [`${what} ("agent trace --list" shows which are: the last ones of each ring, until it is planned again)`, ...silentText(heads)].join('; ');
+}
+
+function silentText(heads: readonly TraceHead[]): readonly string[] {
+  return heads.filter(({ answered }) => !answered).map(({ hostname }) => `${clean(hostname)}, where a ring begins, did not answer: what it remembers is not among them`);
 }

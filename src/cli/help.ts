@@ -66,10 +66,10 @@ and answers are never in it.`,
     examples: [['agent logs -f', 'the last 100 lines, and on'], ['agent logs --level warn -n 20', 'what went wrong lately'], ['agent logs --json -f', 'for programs']],
   },
   trace: {
-    more: `On the node where a ring begins the first steps of its last requests are
-remembered: what each stage computed, what links and pipes took, and how long a
-step waited for others. No text and no token.`,
-    examples: [['agent trace', 'of the last request'], ['agent trace --list', 'which requests are remembered'], ['agent trace --json', 'for programs']],
+    more: `The node where a ring begins remembers the first steps of its last requests:
+what each stage computed, what links and pipes took, and how long a step waited
+for others. Every node asks it. No text and no token.`,
+    examples: [['agent trace', 'of the last request'], ['agent trace chatcmpl-0123', 'of the answer with this id'], ['agent trace --list', 'which requests are remembered'], ['agent trace --json', 'for programs']],
   },
   doctor: { examples: [['agent doctor', 'what is wrong here, and what to do'], ['agent doctor --secret-file ring.secret --json', 'with the secret looked at, for programs']] },
   plan: {

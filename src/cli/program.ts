@@ -76,7 +76,7 @@ export function program(): Command {
     .option('--temperature <t>', '0 = always the likeliest token', temperature)
     .option('--seed <n>', 'same seed, same answer', seed)
     .addOption(acceptLicence)
-    .option('--json', 'print {text, tokens, usage, timings} instead')
+    .option('--json', 'print {id, text, tokens, usage, timings} instead')
     .option('--trace', 'say on standard error where its time went, as agent trace does')
     .action(async (model: string | undefined, prompt: string | undefined, flags: AgentFlags & AnswerSettings & { json?: boolean; trace?: boolean; acceptLicence?: boolean }) =>
       (await import('./command-run.js')).runCommand(model, prompt, { ...flags, defaults: { ...settingsOf(flags), apiPort: 0, temporary: true } }));
@@ -154,7 +154,7 @@ export function program(): Command {
 function addTraceAndInstallation(root: Command, stateDir: Option): void {
   root.command('trace')
     .description('where the time of a request went: compute of each stage, wire and queue of its first steps')
-    .argument('[request]', 'beginning of its id (default: the latest)')
+    .argument('[request]', 'beginning of its id, as an answer\'s `id` or --list has it (default: the latest)')
     .addOption(stateDir)
     .option('--list', 'the ids that are remembered')
     .option('--json', 'as JSON')

@@ -3,10 +3,8 @@
  * Pure. Times are milliseconds.
  */
 import type { TraceView } from '../agent/service.js';
-import { clean } from './render.js';
+import { clean, distinctNames, wrap } from './render.js';
 
-/** A node's name over its column. */
-const STAGE_COLUMNS = 7;
 /** Of a long ring the slowest stages are shown; the others are one column. */
 const MAX_STAGES_SHOWN = 3;
 
@@ -14,7 +12,7 @@ export function renderTrace(trace: TraceView): string {
   const wireMicros = trace.wireMicros;
   const shown = slowest(trace);
   const others = trace.stages.length > shown.length;
-  const head = ['Step', 'At', 'Tokens', 'Others', ...shown.map((rank) => columnName(trace, rank)), ...others ? ['rest'] : [], 'Wire', 'Queue', 'Total'];
+  const head = ['Step', 'At', 'Tokens', 'Others', ...shown.map((rank) => `Stage ${rank}`), ...others ? ['rest'] : [], 'Wire', 'Queue', 'Total'];
   const rows = trace.steps.map((step, index) => {
     const compute = step.stageMicros.reduce((sum, micros) => sum + micros, 0);
     const wire = Math.min(step.restMicros, step.ahead === 0 ? step.restMicros : wireMicros);
@@ -28,11 +26,12 @@ export function renderTrace(trace: TraceView): string {
   const widths = head.map((title, column) => Math.max(title.length, ...rows.map((row) => (row[column] ?? '').length)));
   const line = (cells: readonly string[]): string => cells.map((cell, column) => cell.padStart(widths[column] ?? 0)).join('  ');
   return [
-    `${clean(trace.model)}, request ${clean(trace.requestId)}: its first ${trace.steps.length} steps, in ms`,
+    wrap(`${clean(trace.model)}, request ${clean(trace.requestId)}: its first ${trace.steps.length} steps, in ms`, ''),
     '',
     line(head),
     ...rows.map(line),
     '',
+    wrap(`Stages: ${stageNames(trace).join(', ')}.`, ''),
     'At: since its first step. Others: tokens of other requests in the same step.',
     'Wire: links and pipes of the whole way around. Queue: waiting for steps ahead.',
   ].join('\n');
@@ -44,8 +43,9 @@ function slowest({ stages, steps }: TraceView): readonly number[] {
   return ranks.length <= MAX_STAGES_SHOWN ? ranks : ranks.sort((a, b) => sum(b) - sum(a)).slice(0, MAX_STAGES_SHOWN).sort((a, b) => a - b);
 }
 
-function columnName({ stages }: TraceView, rank: number): string {
-  return `${rank} ${clean(stages[rank]?.hostname ?? '')}`.slice(0, STAGE_COLUMNS);
+function stageNames({ stages }: TraceView): readonly string[] {
+  const names = distinctNames(stages);
+  return stages.map(({ nodeId }, rank) => `${rank} ${names.get(nodeId) ?? ''}`);
 }
 
 function millis(micros: number): string {

@@ -96,15 +96,19 @@ export function ringText(
   return [...lines, line].join('\n');
 }
 
-/** Host names, with the end of the id where two nodes share one (several agents on one machine). */
 export function nodeNames(nodes: readonly NodeView[]): ReadonlyMap<NodeId, string> {
-  const hostnames = nodes.map((node) => clip(node.capabilities?.hostname ?? '', NAME_COLUMNS));
-  return new Map(nodes.map((node, index) => {
+  return distinctNames(nodes.map(({ nodeId, capabilities }) => ({ nodeId, hostname: capabilities?.hostname ?? '' })));
+}
+
+/** Host names, with the end of the id where two nodes share one (several agents on one machine). */
+export function distinctNames(nodes: readonly { readonly nodeId: NodeId; readonly hostname: string }[]): ReadonlyMap<NodeId, string> {
+  const hostnames = nodes.map(({ hostname }) => clip(hostname, NAME_COLUMNS));
+  return new Map(nodes.map(({ nodeId }, index) => {
     const hostname = hostnames[index] ?? '';
-    if (hostname === '') return [node.nodeId, shortId(node.nodeId)];
+    if (hostname === '') return [nodeId, shortId(nodeId)];
     const shared = hostnames.indexOf(hostname) !== hostnames.lastIndexOf(hostname);
-    if (!shared) return [node.nodeId, hostname];
-    return [node.nodeId, `${clip(hostname, NAME_COLUMNS - SHORT_ID_LENGTH - 1)}/${shortId(node.nodeId)}`];
+    if (!shared) return [nodeId, hostname];
+    return [nodeId, `${clip(hostname, NAME_COLUMNS - SHORT_ID_LENGTH - 1)}/${shortId(nodeId)}`];
   }));
 }
 
@@ -316,7 +320,7 @@ function listItem(text: string): string {
 }
 
 /** At words, every line begun with `indent`. */
-function wrap(text: string, indent: string): string {
+export function wrap(text: string, indent: string): string {
   const lines: string[] = [];
   let line = '';
   for (const word of text.split(' ')) {

@@ -8,6 +8,7 @@ import type {
   DesiredState, InstanceRequest, NodeId, NodeRecord, SamplingSettings, StageStatus, Term, TokenProbability,
 } from './types.js';
 import type { ErrorCode } from './errors.js';
+import type { RingTrace } from './step-traces.js';
 
 /** Every node to every connected peer, every `ALIVE_INTERVAL_MS`. */
 export interface AliveMessage {
@@ -137,10 +138,26 @@ export interface IntroductionMessage {
   readonly peers: readonly { readonly nodeId: NodeId; readonly addresses: readonly string[] }[];
 }
 
+/** Any node to one where a ring begins. Answered by `trace_reply` with the same id. */
+export interface TraceRequestMessage {
+  readonly kind: 'trace_request';
+  readonly callId: string;
+  /** Beginning of a request's id; empty = all that are remembered. */
+  readonly request: string;
+}
+
+export interface TraceReplyMessage {
+  readonly kind: 'trace_reply';
+  readonly callId: string;
+  readonly traces: readonly RingTrace[];
+}
+
 export type ClusterMessage =
   | AliveMessage | RecordMessage | RecordRequestMessage | CoordinatorMessage | StagesMessage | LeaveMessage
   | LoadMessage | UnloadMessage | ReplyMessage;
 
 export type RequestMessage = GenerateMessage | CancelMessage | TokenMessage | FinishedMessage | RefusedMessage;
 
-export type ControlMessage = ClusterMessage | RequestMessage | IntroductionMessage;
+export type TraceMessage = TraceRequestMessage | TraceReplyMessage;
+
+export type ControlMessage = ClusterMessage | RequestMessage | IntroductionMessage | TraceMessage;

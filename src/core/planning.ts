@@ -80,16 +80,17 @@ function placementInput(question: PlanningQuestion, avoid: ReadonlyMap<NodeId, s
   const settings = new Map((asked ?? []).map((node) => [node.nodeId, node.settings] as const));
   const nodes: PlacementNode[] = [];
   const excluded: PlanNote[] = [];
-  const settled = question.members.some((member) => reasonAgainst(member) === null && member.record.capabilities.temporary !== true);
+  const settled = question.members.some((member) => member.problem === null && silenceOf(member) === null && member.record.capabilities.temporary !== true);
   for (const member of inAskedOrder(question.members, asked)) {
     if (member.left === true) continue;
     const { nodeId, capabilities } = member.record;
     // Who comes for one question would only make everyone plan again when it goes. Alone it serves itself.
     const passing = settled && capabilities.temporary === true ? 'it is here for the length of a command' : null;
     const unasked = asked !== undefined && !settings.has(nodeId) ? 'the cluster file does not name it' : null;
-    const reason = unasked ?? passing ?? reasonAgainst(member) ?? avoid.get(nodeId) ?? null;
+    const silence = silenceOf(member);
+    const reason = unasked ?? passing ?? member.problem ?? silence ?? avoid.get(nodeId) ?? null;
     if (reason !== null) {
-      excluded.push({ nodeId, text: `${capabilities.hostname} is left out: ${reason}` });
+      excluded.push({ nodeId, text: `${capabilities.hostname} is left out: ${reason}`, ...(reason === silence ? { passing: true } : {}) });
       continue;
     }
     const ramAvailableBytes = Math.max(0, capabilities.ramAvailableBytes - (held.get(capabilities.machineId) ?? 0));
@@ -151,8 +152,8 @@ function cacheTypes(shape: ModelShape): Pick<PlacementInput, 'keyType' | 'valueT
   return aligned ? { keyType: KEY_TYPE, valueType: VALUE_TYPE } : { keyType: UNALIGNED_KEY_TYPE, valueType: UNALIGNED_VALUE_TYPE };
 }
 
-function reasonAgainst(member: ClusterMember): string | null {
-  if (member.problem !== null) return member.problem;
+/** What keeps it from taking part until it is heard again. */
+function silenceOf(member: ClusterMember): string | null {
   if (member.liveness === 'dead') return 'it does not answer';
   if (member.liveness === 'suspect') return 'it has not answered for a moment';
   return member.follows ? null : 'it does not follow this coordinator';

@@ -4,9 +4,10 @@
  * Pure; the head tells it what it sends and what comes around. Bounded: some requests, some steps of each, numbers only. It
  * must not see a token.
  */
-import type { Millis, SequenceOperation, SequenceSlice } from './types.js';
+import type { Millis, NodeId, SequenceOperation, SequenceSlice } from './types.js';
 
-export const MAX_TRACED_REQUESTS = 16;
+/** More than a ring has slots: who asks for the trace of an answer that has just ended finds it. */
+export const MAX_TRACED_REQUESTS = 64;
 /** From a request's beginning on. */
 export const MAX_TRACED_STEPS = 32;
 
@@ -29,6 +30,20 @@ export interface RequestTrace {
   readonly requestId: string;
   /** By this agent's clock. */
   readonly beganMs: Millis;
+  readonly steps: readonly TracedStep[];
+}
+
+/** With the ring that it ran in, as nodes tell each other. */
+export interface RingTrace {
+  readonly requestId: string;
+  /** Since its first step was sent. */
+  readonly agoMs: Millis;
+  /** The model's name. */
+  readonly model: string;
+  /** In rank order. */
+  readonly nodeIds: readonly NodeId[];
+  /** Links and pipes of a whole way around, as measured on steps that waited for none. */
+  readonly wireMicros: number;
   readonly steps: readonly TracedStep[];
 }
 

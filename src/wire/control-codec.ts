@@ -15,6 +15,7 @@ import {
   toRequestMessage, toStatusMessage,
 } from './plan-codec.js';
 import { fromRecordMessage, toRecordMessage } from './record-codec.js';
+import { fromTraceMessages, toTraceMessage } from './trace-codec.js';
 import { ringagent } from './gen/messages.js';
 
 const MAX_PROMPT_TOKENS = 1 << 20;
@@ -48,6 +49,10 @@ function toControlMessage(message: ControlMessage): ringagent.control.ControlMes
       return { leave: {} };
     case 'introduction':
       return { introduction: { peers: message.peers.map(({ nodeId, addresses }) => ({ nodeId, addresses: [...addresses] })) } };
+    case 'trace_request':
+      return { traceRequest: { callId: message.callId, request: message.request } };
+    case 'trace_reply':
+      return { traceReply: { callId: message.callId, traces: message.traces.map(toTraceMessage) } };
     case 'load':
       return { load: { callId: message.callId, request: toRequestMessage(message.request) } };
     case 'unload':
@@ -142,6 +147,10 @@ export function decodeControl(bytes: Uint8Array): ControlMessage | ChannelSignal
           addresses: readList(peer.addresses, 'introduction.addresses', MAX_INTRODUCED_ADDRESSES, (address) => readName(address, 'introduction.addresses')),
         })),
       };
+    case 'traceRequest':
+      return { kind: 'trace_request', callId: readName(message.traceRequest.callId, 'trace_request.call_id'), request: readText(message.traceRequest.request, 'trace_request.request') };
+    case 'traceReply':
+      return { kind: 'trace_reply', callId: readName(message.traceReply.callId, 'trace_reply.call_id'), traces: fromTraceMessages(message.traceReply.traces) };
     case 'load':
       return { kind: 'load', callId: readName(message.load.callId, 'load.call_id'), request: fromRequestMessage(message.load.request) };
     case 'unload':

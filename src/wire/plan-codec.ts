@@ -157,7 +157,7 @@ function toPlanMessage(plan: Plan): ringagent.control.Plan.$Properties {
     keyType: plan.keyType,
     valueType: plan.valueType,
     ...(plan.predictedTokensPerSecond === undefined ? {} : { predictedTokensPerSecond: plan.predictedTokensPerSecond }),
-    explanation: plan.explanation.slice(0, MAX_NOTES).map((note) => ({ nodeId: note.nodeId ?? '', text: fitText(note.text) })),
+    explanation: plan.explanation.slice(0, MAX_NOTES).map((note) => ({ nodeId: note.nodeId ?? '', text: fitText(note.text), ...(note.passing === true ? { passing: true } : {}) })),
   };
 }
 
@@ -212,7 +212,8 @@ function fromStageMessage(message: ringagent.control.StagePlan.$Properties): Sta
 
 function fromNoteMessage(message: ringagent.control.PlanNote.$Properties): PlanNote {
   const nodeId = readText(message.nodeId, 'note.node_id');
-  return { nodeId: nodeId === '' ? null : nodeId, text: readText(message.text, 'note.text', MAX_TEXT_CHARACTERS) };
+  const text = readText(message.text, 'note.text', MAX_TEXT_CHARACTERS);
+  return { nodeId: nodeId === '' ? null : nodeId, text, ...(message.passing === true ? { passing: true as const } : {}) };
 }
 
 export function toStatusMessage(status: StageStatus): ringagent.control.StageStatus.$Properties {

@@ -384,4 +384,27 @@ describe('API', () => {
     }
     expect((await call('/v1/cluster/plan', { json: [] })).status).toBe(400);
   });
+
+  it('says where an answer\'s time went to who asks for it, and asks nobody otherwise', async () => {
+    const trace = { requestId: 'chatcmpl-id.1', agoMs: 9, model: MODEL.name, wireMicros: 3, stages: [{ nodeId: 'node-a', hostname: 'mac' }], steps: [{ sentAfterMicros: 0, tokens: 5, otherTokens: 0, ahead: 0, stageMicros: [4], restMicros: 3 }] };
+    const { agent, call } = api();
+    const headers = { 'x-ring-trace': '1' };
+    expect(JSON.parse((await call('/v1/chat/completions', { json: HELLO })).text)).not.toHaveProperty('ring_trace');
+    expect(agent.traced).toEqual([]);
+    // The head hears of the last step a moment later than the origin of its token.
+    agent.remembered.push([], [{ ...trace, steps: [] }], [trace]);
+    expect(JSON.parse((await call('/v1/chat/completions', { json: HELLO, headers })).text)).toMatchObject({ id: 'chatcmpl-id', ring_trace: [trace] });
+    expect(agent.traced).toEqual(['chatcmpl-id', 'chatcmpl-id', 'chatcmpl-id']);
+    await call('/v1/chat/completions', { json: { ...HELLO, n: 2 }, headers });
+    expect(agent.tasks.slice(-2).map(({ requestId }) => requestId)).toEqual(['chatcmpl-id', 'chatcmpl-id-1']);
+
+    const streamed = await call('/v1/chat/completions', { json: { ...HELLO, stream: true }, headers });
+    const comment = streamed.text.indexOf(`: ring-trace ${JSON.stringify([trace])}\n\n`);
+    expect(comment).toBeGreaterThan(0);
+    expect(comment).toBeLessThan(streamed.text.indexOf('[DONE]'));
+    const lines = (await call('/api/generate', { json: { model: MODEL.name, prompt: 'Why' }, headers })).text.trim().split('\n').map((line) => JSON.parse(line));
+    expect(lines.at(-2)).toMatchObject({ response: '', done: false, ring_trace: [trace] });
+    expect(lines.at(-1)).toMatchObject({ done: true });
+    expect((await call('/v1/cluster/traces?request=chat')).text).toContain(JSON.stringify([trace]));
+  });
 });

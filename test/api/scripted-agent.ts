@@ -2,7 +2,7 @@
  * An agent that says what a test tells it to, for the tests of the HTTP API. No engine, no network.
  */
 import type {
-  AgentService, ClusterEventKind, ClusterStatus, ClusterUpdate, CompletionEvent, CompletionTask, EmbeddingAnswer, EmbeddingTask, InstanceView, ModelView, PlanRequest, Prompt,
+  AgentService, ClusterEventKind, ClusterStatus, ClusterUpdate, CompletionEvent, CompletionTask, EmbeddingAnswer, EmbeddingTask, InstanceView, ModelView, PlanRequest, Prompt, TracesView, TraceView,
 } from '../../src/agent/service.js';
 import type { ApiOptions } from '../../src/api/api-options.js';
 import { RingError } from '../../src/core/errors.js';
@@ -79,6 +79,10 @@ export class ScriptedAgent implements AgentService {
   script: Script = () => answerOf(['In the', ' beginning']);
   /** Thrown by plan and load when set. */
   planError: RingError | null = null;
+  /** Traces of the next calls; the last one stays. Empty = none is remembered. */
+  readonly remembered: (readonly TraceView[])[] = [];
+  /** Requests that traces were asked of. */
+  readonly traced: string[] = [];
   /** Signal of the last completion. */
   signal: AbortSignal | null = null;
 
@@ -138,6 +142,12 @@ export class ScriptedAgent implements AgentService {
       architecture: 'llama', layers: 8, hiddenSize: 3, vocabularySize: 100, trainedContext: 1024, parameters: 4_720_000, weights: 'q8_0',
       chatTemplate: '{% if tools %}{% endif %}<think>', pooling: 'mean', causal: true, facts: { 'general.architecture': 'llama', 'llama.block_count': 8 },
     };
+  }
+
+  async traces(request: string): Promise<TracesView> {
+    this.traced.push(request);
+    const [traces = []] = this.remembered.length > 1 ? this.remembered.splice(0, 1) : this.remembered;
+    return { traces, heads: [{ nodeId: 'node-a', hostname: 'mac', answered: true }] };
   }
 
   eventCounts(): Readonly<Record<ClusterEventKind, number>> {

@@ -30,7 +30,7 @@ async function chat(lines: readonly string[], options: Partial<ChatStart> & { re
       if (options.answer === undefined) show({ kind: 'text', text: `echo: ${request.messages.at(-1)?.content ?? ''}` });
       else await options.answer(request, show, () => running.abort());
       signal.throwIfAborted();
-      return { text: '', tokens: [], usage: { prompt_tokens: 7, completion_tokens: 3, total_tokens: 10 }, timings: { cache_n: 5, prompt_ms: 12.3, predicted_per_second: 45.67 } };
+      return { id: 'chatcmpl-1', text: '', tokens: [], usage: { prompt_tokens: 7, completion_tokens: 3, total_tokens: 10 }, timings: { cache_n: 5, prompt_ms: 12.3, predicted_per_second: 45.67 } };
     },
   }).run();
   return { said: said.join(''), shown: shown.join(''), asked, left: waiting };

@@ -101,6 +101,8 @@ describe('a question for placement', () => {
       ['d', 'host-d is left out: it does not answer'],
       ['e', 'host-e is left out: it has not answered for a moment'],
     ]);
+    // What holds until the node is heard again.
+    expect(input?.excluded.map(({ passing }) => passing)).toEqual([undefined, true, true, true]);
   });
 
   it('with a cluster file: its nodes, its order and its settings, and nobody else', () => {

@@ -47,6 +47,8 @@ const MESSAGES: readonly ControlMessage[] = [
   { kind: 'introduction', peers: [{ nodeId: 'nodeB', addresses: ['/ip4/10.0.0.2/tcp/11501'] }] },
   { kind: 'load', callId: 'c', request: { model: 'm', policy: 'throughput', nodes: 3, contextTokens: null, slots: null } },
   { kind: 'unload', callId: 'c', instanceId: 'i1' },
+  { kind: 'trace_request', callId: 'c', request: 'r' },
+  { kind: 'trace_reply', callId: 'c', traces: [{ requestId: 'r.1', agoMs: 3, model: 'kjv', nodeIds: ['nodeA'], wireMicros: 9, steps: [{ sentAfterMicros: 1, tokens: 2, otherTokens: 3, ahead: 4, stageMicros: [5], restMicros: 6 }] }] },
   { kind: 'reply', callId: 'c', instanceId: '', error: { code: 'no_placement', message: 'fits nowhere' } },
   { kind: 'generate', requestId: 'r', planId: 'p', promptTokens: [1, 2, 300], emittedTokens: [5], sampling: SAMPLING, maxTokens: 5, client: 'c' },
   { kind: 'cancel', requestId: 'r' },

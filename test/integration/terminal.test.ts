@@ -87,7 +87,8 @@ describe('agent trace', () => {
     expect(answered.code, answered.stderr).toBe(0);
     expect(answered.stderr).toMatch(/^kjv-q8_0, request .* in ms$/m);
     const text = await runAgentCommand(['trace', ...mine]);
-    expect(text.stdout, text.stderr).toMatch(/^Step +At +Tokens +Others +0 \S+ +Wire +Queue +Total$/m);
+    expect(text.stdout).toMatch(/^Stages: 0 \S+\.$/m);
+    expect(text.stdout, text.stderr).toMatch(/^Step +At +Tokens +Others +Stage 0 +Wire +Queue +Total$/m);
     const trace = JSON.parse((await runAgentCommand(['trace', ...mine, '--json'])).stdout) as { requestId: string; steps: { tokens: number; stageMicros: number[] }[] };
     expect(trace.steps.length).toBeGreaterThan(0);
     for (const { tokens, stageMicros } of trace.steps) {
@@ -97,7 +98,7 @@ describe('agent trace', () => {
     expect((await runAgentCommand(['trace', ...mine, '--list'])).stdout).toContain(trace.requestId);
     const unknown = await runAgentCommand(['trace', 'nobody', ...mine]);
     expect(unknown.code).toBe(1);
-    expect(unknown.stderr).toMatch(/no request nobody is remembered here .*it is known where the first stage is/);
+    expect(unknown.stderr).toMatch(/no request whose id begins with "nobody" is remembered .*agent trace --list/);
   });
 });
 

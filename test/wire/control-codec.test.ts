@@ -24,7 +24,7 @@ const PLAN: Plan = {
   slots: 4,
   keyType: 'f16',
   valueType: 'q8_0',
-  explanation: [{ nodeId: null, text: 'context shrunk' }, { nodeId: 'nodeC', text: 'left out: 3 GB free' }],
+  explanation: [{ nodeId: null, text: 'context shrunk' }, { nodeId: 'nodeC', text: 'left out: 3 GB free' }, { nodeId: 'nodeD', text: 'it does not answer', passing: true }],
 };
 
 const RECORD: NodeRecord = {
@@ -126,6 +126,11 @@ const MESSAGES: readonly (readonly [message: ControlMessage, hex: string | null]
   }, null],
   [{ kind: 'load', callId: 'c', request: { model: 'm', policy: 'throughput', nodes: 3, contextTokens: null, slots: null } },
     '3a160a016312' + '110a016d120a7468726f7567687075741803'],
+  [{ kind: 'trace_request', callId: 'c', request: 'chatcmpl-1' }, null],
+  [{ kind: 'trace_reply', callId: 'c', traces: [
+    { requestId: 'chatcmpl-1.1', agoMs: 2 ** 33, model: 'kjv', nodeIds: ['nodeA', 'nodeB'], wireMicros: 900, steps: [{ sentAfterMicros: 2 ** 33, tokens: 512, otherTokens: 3, ahead: 2, stageMicros: [81_000, 0], restMicros: 1_450 }] },
+    { requestId: 'chatcmpl-2.1', agoMs: 0, model: 'kjv', nodeIds: [], wireMicros: 0, steps: [] },
+  ] }, null],
   [{ kind: 'unload', callId: 'c', instanceId: 'i1' }, '42070a016312026931'],
   [{ kind: 'reply', callId: 'c', instanceId: 'i1', error: null }, '4a070a016312026931'],
   [{ kind: 'reply', callId: 'c', instanceId: '', error: { code: 'no_placement', message: 'fits nowhere' } }, null],
@@ -158,7 +163,7 @@ describe('control messages', () => {
   });
 
   it('cover every kind', () => {
-    expect(new Set(MESSAGES.map(([message]) => message.kind)).size).toBe(15);
+    expect(new Set(MESSAGES.map(([message]) => message.kind)).size).toBe(17);
   });
 });
 
