@@ -103,7 +103,7 @@ export class Models {
     const shape = await this.ports.library.shape(model, this.ports.remote, this.ports.life);
     const result = this.ports.cluster.preview(shape, this.instanceRequest({ ...request, model: model.name }));
     if (result.kind === 'impossible') throw new RingError(result.code, result.message);
-    return result.plan;
+    return result.options === undefined ? result.plan : { ...result.plan, options: result.options };
   }
 
   async load(request: PlanRequest, signal: AbortSignal): Promise<InstanceView> {

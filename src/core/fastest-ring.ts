@@ -11,7 +11,7 @@ import type { NodeSpeed, StageTimeQuestion } from './decode-speed.js';
 import { cutsWithin, isEmpty, noDiskText, verdictOn } from './layer-problem.js';
 import type { Candidate, LayerProblem, LayerResult, Placed } from './layer-problem.js';
 import { bytesText, countText } from './quantities.js';
-import type { PlanNote } from './types.js';
+import type { PlanNote, RingOption } from './types.js';
 
 /** More machines must be worth their trouble: a ring of several is chosen from this much faster on. */
 export const MIN_GAIN = 1.05;
@@ -43,10 +43,14 @@ export function layFastest(problem: LayerProblem): LayerResult | null {
   racers.sort((a, b) => a.speed.deviceBytesPerSecond - b.speed.deviceBytesPerSecond || (a.candidate.budget.nodeId < b.candidate.budget.nodeId ? -1 : 1));
   const race = raceOf(problem);
   const alone = fastestAlone(race, racers);
+  if (problem.nodes === 1) {
+    return alone === null ? null : { kind: 'laid', placed: alone.placed, notes: notUsed(problem, racers, alone, () => 'left out: one node was asked for, and this one is no faster') };
+  }
   const several = problem.shape.unsplittableReason === null && racers.length > 1 ? fastestOfSeveral(race, racers, false) : null;
   const best = alone === null || (several !== null && several.seconds * MIN_GAIN < alone.seconds) ? several : alone;
   if (best === null) return null;
-  return { kind: 'laid', placed: best.placed, notes: [comparison(race, racers, { alone, several, best }), ...leftOut(race, racers, best)] };
+  const rings = compared(race, racers, { alone, several, best });
+  return { kind: 'laid', placed: best.placed, notes: [comparison(racers, rings), ...leftOut(problem, racers, best)], options: rings.map(optionOf) };
 }
 
 /** The problem with what every question needs. */
@@ -143,25 +147,52 @@ interface Rings {
   readonly best: Ring;
 }
 
+interface ComparedRing {
+  readonly what: RingOption['what'];
+  /** Null = none fits. */
+  readonly ring: Ring | null;
+  readonly chosen: boolean;
+}
+
+/** What people want to see side by side: one node, the fastest ring of several, all of them. */
+function compared(race: Race, racers: readonly Racer[], { alone, several, best }: Rings): readonly ComparedRing[] {
+  const rings: ComparedRing[] = [{ what: 'alone', ring: alone, chosen: alone === best }];
+  if (several === null) return rings;
+  rings.push({ what: 'several', ring: several, chosen: several === best });
+  const all = several.placed.length === racers.length || racers.length > MAX_ALL ? null : fastestOfSeveral(race, racers, true);
+  if (all !== null) rings.push({ what: 'all', ring: all, chosen: false });
+  return rings;
+}
+
+function optionOf({ what, ring, chosen }: ComparedRing): RingOption {
+  return {
+    what,
+    nodeIds: ring === null ? [] : ring.placed.map(({ candidate }) => candidate.budget.nodeId),
+    tokensPerSecond: ring === null ? null : tokensPerSecond(ring),
+    measured: ring === null || ring.placed.every(({ candidate }) => candidate.speed?.measured === true),
+    chosen,
+  };
+}
+
 /** `predicted decode speed: alone on mac 12.3 tok/s; mac + pc 14.1 tok/s (chosen); all 3: 9.0 tok/s`. */
-function comparison(race: Race, racers: readonly Racer[], { alone, several, best }: Rings): PlanNote {
-  const parts: string[] = [];
-  const add = (what: string, ring: Ring): void => void parts.push(`${what}: ${speedText(ring)}${ring === best ? ' (chosen)' : ''}`);
-  if (alone === null) parts.push('alone: fits on no node');
-  else add(`alone on ${namesOf(alone)}`, alone);
-  if (several !== null) add(`these ${several.placed.length} (${namesOf(several)})`, several);
-  if (several !== null && several.placed.length < racers.length) {
-    const all = racers.length <= MAX_ALL ? fastestOfSeveral(race, racers, true) : null;
-    if (all !== null) add(`all ${racers.length}`, all);
-  }
+function comparison(racers: readonly Racer[], rings: readonly ComparedRing[]): PlanNote {
+  const parts = rings.map(({ what, ring, chosen }) => {
+    if (ring === null) return 'alone: fits on no node';
+    const title = { alone: `alone on ${namesOf(ring)}`, several: `these ${ring.placed.length} (${namesOf(ring)})`, all: `all ${ring.placed.length}` }[what];
+    return `${title}: ${speedText(ring)}${chosen ? ' (chosen)' : ''}`;
+  });
   const unmeasured = racers.filter(({ speed }) => !speed.measured).length;
   const guess = unmeasured === 0 ? '' : `; ${countText(unmeasured, 'node')} not measured yet, counted as the slowest`;
   return { nodeId: null, text: `predicted decode speed of one answer: ${parts.join('; ')}${guess}` };
 }
 
-function speedText({ seconds }: Ring): string {
-  const perSecond = 1 / Math.max(seconds, 1e-9);
-  return `${perSecond >= 100 ? perSecond.toFixed(0) : perSecond.toFixed(1)} tok/s`;
+function speedText(ring: Ring): string {
+  const speed = tokensPerSecond(ring);
+  return `${speed >= 100 ? speed.toFixed(0) : speed.toFixed(1)} tok/s`;
+}
+
+function tokensPerSecond({ seconds }: Ring): number {
+  return 1 / Math.max(seconds, 1e-9);
 }
 
 function namesOf({ placed }: Ring): string {
@@ -169,15 +200,20 @@ function namesOf({ placed }: Ring): string {
   return placed.length > MAX_NAMES ? `${names} and ${placed.length - MAX_NAMES} more` : names;
 }
 
-function leftOut({ problem: { shape } }: Race, racers: readonly Racer[], best: Ring): readonly PlanNote[] {
-  const used = new Set(best.placed.map(({ candidate }) => candidate.budget.nodeId));
+function leftOut(problem: LayerProblem, racers: readonly Racer[], best: Ring): readonly PlanNote[] {
+  return notUsed(problem, racers, best, ({ candidate: { budget }, speed }) =>
+    `left out: the ring is faster without it (it reads ${bytesText(speed.deviceBytesPerSecond)}/s${speed.measured ? '' : ', not measured yet'}, ${bytesText(budget.budgetBytes)} budget)`);
+}
+
+function notUsed({ shape }: LayerProblem, racers: readonly Racer[], { placed }: Ring, textOf: (racer: Racer) => string): readonly PlanNote[] {
+  const used = new Set(placed.map(({ candidate }) => candidate.budget.nodeId));
   return racers
     .filter(({ candidate }) => !used.has(candidate.budget.nodeId))
     .sort((a, b) => (a.candidate.budget.nodeId < b.candidate.budget.nodeId ? -1 : 1))
-    .map(({ candidate, candidate: { budget }, speed }): PlanNote => ({
-      nodeId: budget.nodeId,
-      text: budget.budgetBytes === 0
+    .map((racer): PlanNote => ({
+      nodeId: racer.candidate.budget.nodeId,
+      text: racer.candidate.budget.budgetBytes === 0
         ? 'left out: it has no memory to spare after the reserve'
-        : noDiskText(candidate, shape) ?? `left out: the ring is faster without it (it reads ${bytesText(speed.deviceBytesPerSecond)}/s${speed.measured ? '' : ', not measured yet'}, ${bytesText(budget.budgetBytes)} budget)`,
+        : noDiskText(racer.candidate, shape) ?? textOf(racer),
     }));
 }

@@ -14,7 +14,7 @@ import { bytesText } from './quantities.js';
 import { diskCapacity, isUneven, stageDiskBytes } from './stage-disk.js';
 import type { NodeDisk } from './stage-disk.js';
 import type { StageVerdict } from './tiling.js';
-import type { LayerRange, ModelShape, NodeSettings, PlacementPolicy, PlanNote } from './types.js';
+import type { LayerRange, ModelShape, NodeSettings, PlacementPolicy, PlanNote, RingOption } from './types.js';
 
 /** A node that may take layers. */
 export interface Candidate {
@@ -54,7 +54,8 @@ export interface Placed {
 }
 
 export type LayerResult =
-  | { readonly kind: 'laid'; readonly placed: readonly Placed[]; readonly notes: readonly PlanNote[] }
+  /** `options`: what it was chosen from, where rings were compared by speed. */
+  | { readonly kind: 'laid'; readonly placed: readonly Placed[]; readonly notes: readonly PlanNote[]; readonly options?: readonly RingOption[] }
   /** `memory`: less context or fewer slots might help. */
   | { readonly kind: 'failed'; readonly code: ErrorCode; readonly message: string; readonly memory: boolean };
 

@@ -2,7 +2,7 @@
  * Input and output of placement: the contract between core/placement.ts and those who ask for a plan.
  */
 import type { ErrorCode } from './errors.js';
-import type { Capabilities, GgmlCacheType, InstanceRequest, ModelShape, NodeId, NodeSettings, Plan, PlanNote } from './types.js';
+import type { Capabilities, GgmlCacheType, InstanceRequest, ModelShape, NodeId, NodeSettings, Plan, PlanNote, RingOption } from './types.js';
 
 export type { NodeSettings } from './types.js';
 
@@ -28,5 +28,6 @@ export interface PlacementInput {
 }
 
 export type PlacementResult =
-  | { readonly kind: 'plan'; readonly plan: Plan }
+  /** `options`: the rings that it was compared with, itself included; for people, and no part of what the cluster keeps. */
+  | { readonly kind: 'plan'; readonly plan: Plan; readonly options?: readonly RingOption[] }
   | { readonly kind: 'impossible'; readonly code: ErrorCode; readonly message: string; readonly notes: readonly PlanNote[] };

@@ -67,7 +67,7 @@ export function placeModel(input: PlacementInput, memory: MemoryModel = libllama
     };
   });
   const notes = [...excluded, ...budgets.notes, ...(input.request.policy === 'throughput' ? speeds.notes : [])];
-  if (wantsFastest(input) && decodeSpeeds === null && nodes.length > 1) {
+  if (wantsFastest(input) && input.request.nodes === null && decodeSpeeds === null && nodes.length > 1) {
     notes.push({ nodeId: null, text: 'no speed was measured yet: layers are shared out by memory' });
   }
   return placeCandidates(input, memory, candidates, notes);
@@ -113,7 +113,7 @@ function placeCandidates(
   const placed = request.policy === 'manual' || input.ordered ? result.placed : preferHeld(problem, result.placed, shardsByNode(input));
   const held = placed === result.placed ? [] : [{ nodeId: null, text: 'cut where the nodes already hold their layers on disk' }];
   const all = [...notes, ...contextNotes(shape, wanted, size), ...result.notes, ...held, ...leftOutNotes(problem, placed)];
-  return { kind: 'plan', plan: planOf(input, problem, size, placed, all) };
+  return { kind: 'plan', plan: planOf(input, problem, size, placed, all), ...(result.options === undefined ? {} : { options: result.options }) };
 }
 
 function withTable(candidate: Candidate, table: MemoryTable | undefined): Candidate {
@@ -124,9 +124,9 @@ function shardsByNode({ nodes, shape }: PlacementInput): ReadonlyMap<NodeId, rea
   return new Map(nodes.map(({ nodeId, capabilities }) => [nodeId, capabilities.shards.filter((shard) => shard.modelDigest === shape.identity.digest)] as const));
 }
 
-/** Where people left the choice of nodes to us; an order, pins or a number of nodes are theirs. */
+/** Where people left the choice of nodes to us, or want one alone; an order, pins or a number of nodes are theirs. */
 function wantsFastest({ request, ordered, nodes }: PlacementInput): boolean {
-  return request.policy === 'auto' && request.nodes === null && !ordered && nodes.every((node) => node.settings?.layers === undefined);
+  return request.policy === 'auto' && (request.nodes === null || request.nodes === 1) && !ordered && nodes.every((node) => node.settings?.layers === undefined);
 }
 
 interface SizedResult {

@@ -198,6 +198,22 @@ export interface Plan {
   readonly predictedTokensPerSecond?: number;
   /** Nodes left out, with the reason, and everything that was shrunk. For people. */
   readonly explanation: readonly PlanNote[];
+  /** Of a preview only, where rings were compared by speed: those, the plan's own included. No part of what the cluster keeps. */
+  readonly options?: readonly RingOption[];
+}
+
+/** A ring that a plan was compared with, or the plan's own: by predicted decode speed of one answer. */
+export interface RingOption {
+  /** `alone`: the fastest single node; `several`: the fastest of two or more; `all`: every node that could take part. */
+  readonly what: 'alone' | 'several' | 'all';
+  /** In ring order. Empty = the model fits on none alone. */
+  readonly nodeIds: readonly NodeId[];
+  /** Null = no such ring fits. */
+  readonly tokensPerSecond: number | null;
+  /** False: a node of it was not measured yet and counts as the slowest that was. */
+  readonly measured: boolean;
+  /** It is the plan's. */
+  readonly chosen: boolean;
 }
 
 export interface PlanNote {

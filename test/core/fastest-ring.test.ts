@@ -38,6 +38,21 @@ describe('policy auto', () => {
     expect(notesFor(plan, 'a')).toEqual(['left out: the ring is faster without it (it reads 10.0 GB/s, 8.0 GB budget)']);
   });
 
+  it('gives what it compared as data, in the words of the note', () => {
+    const nodes = [fastNode('a', 8 * GB, 10), fastNode('b', 8 * GB, 20), fastNode('c', 8 * GB, 10)];
+    const result = placeModel(inputOf(TEN, nodes, { request: { policy: 'auto' } }), weightsOnly);
+    const options = result.kind === 'plan' ? result.options ?? [] : [];
+    expect(options.map(({ what, nodeIds, chosen }) => [what, nodeIds.length, chosen])).toEqual([['alone', 1, true], ['several', 2, false], ['all', 3, false]]);
+    expect(options[0]).toMatchObject({ nodeIds: ['b'], measured: true, tokensPerSecond: expect.closeTo(19.8, 1) });
+    expect(planIn(result)).not.toHaveProperty('options');
+    const byNumber = placeModel(inputOf(TEN, nodes, { request: { policy: 'auto', nodes: 2 } }), weightsOnly);
+    expect(byNumber).not.toHaveProperty('options');
+    const small = [fastNode('a', 0.6 * GB, 10), fastNode('b', 0.6 * GB, 20)];
+    expect(placeModel(inputOf(TEN, small, { request: { policy: 'auto' } }), weightsOnly)).toMatchObject({
+      options: [{ what: 'alone', nodeIds: [], tokensPerSecond: null, chosen: false }, { what: 'several', nodeIds: ['a', 'b'], chosen: true }],
+    });
+  });
+
   it('splits when no machine holds it, and says so', () => {
     const nodes = [fastNode('a', 0.6 * GB, 10), fastNode('b', 0.6 * GB, 20)];
     const plan = autoPlan(TEN, nodes);
@@ -84,6 +99,13 @@ describe('policy auto', () => {
     expect(comparisonIn(plan)).toBe('no speed was measured yet: layers are shared out by memory');
     const measured = [fastNode('a', 8 * GB, 10), fastNode('b', 8 * GB, 20)];
     expect(countsIn(autoPlan(TEN, measured, { nodes: 2 }), measured)).toEqual([5, 5]);
+  });
+
+  it('is the fastest node that holds the model when one is asked for, not the largest', () => {
+    const nodes = [fastNode('a', 64 * GB, 10), fastNode('b', 8 * GB, 20), fastNode('c', 0.1 * GB, 90)];
+    const plan = autoPlan(TEN, nodes, { nodes: 1 });
+    expect(countsIn(plan, nodes)).toEqual([0, 10, 0]);
+    expect(notesFor(plan, 'a')).toEqual(['left out: one node was asked for, and this one is no faster']);
   });
 
   it('honours cut periods, refused sizes and models that must stay whole', () => {
