@@ -8,9 +8,10 @@
  */
 import { InstanceUses } from './instance-life.js';
 import { withoutInstances } from './instances.js';
-import { firstOutcome, SHAPE_RETRY_MS, watchStages } from './reconcile-rules.js';
-import type { Context, Memory, ReconcileView, RuleHost } from './reconcile-rules.js';
 import type { Place } from './planning.js';
+import { newMemory, watchStages } from './reconcile-context.js';
+import type { Context, Memory, ReconcileView, RuleHost } from './reconcile-context.js';
+import { firstOutcome, SHAPE_RETRY_MS } from './reconcile-rules.js';
 import type { DesiredState, Instance, Millis, NodeId } from './types.js';
 
 /** Rules that may apply to one instance in one step, one after the other. */
@@ -108,6 +109,7 @@ export class Reconciler implements RuleHost {
   /** Somebody asks for it again: earlier failures count no more. */
   retry(instanceId: string): void {
     const memory = this.memoryOf(instanceId);
+    memory.sinceMs = null;
     memory.attempts = 0;
     memory.retries = 0;
     memory.faults.clear();
@@ -134,6 +136,7 @@ export class Reconciler implements RuleHost {
 
   private reconcile(before: Instance, desired: DesiredState, view: ReconcileView): Instance {
     const memory = this.memoryOf(before.instanceId);
+    memory.sinceMs ??= view.nowMs;
     // Also what a predecessor had active, should its first news be a loss.
     if (before.state === 'active') memory.served = true;
     watchStages(before, memory, view);
@@ -151,9 +154,7 @@ export class Reconciler implements RuleHost {
   private memoryOf(instanceId: string): Memory {
     let memory = this.memories.get(instanceId);
     if (memory === undefined) {
-      memory = {
-        attempts: 0, retries: 0, served: false, faults: new Map(), activeSinceMs: null, adoptedAtMs: null, returnedAtMs: null, asked: false, lost: null, absences: new Map(), absencesOf: '', failure: null,
-      };
+      memory = newMemory();
       this.memories.set(instanceId, memory);
     }
     return memory;
