@@ -12,11 +12,14 @@ import type { HubFile } from './hub-files.js';
 import type { Fetch } from './proxy.js';
 import { fetchThroughProxy } from './proxy.js';
 import type { RateLimit } from './rate-limit.js';
+import { whyUnreachable } from './unreachable.js';
 
 export const HUB_ENDPOINT_DEFAULT = 'https://huggingface.co';
 const MAX_REDIRECTS = 5;
 /** Attempts in a row that bring no byte. */
 const MAX_FRUITLESS_ATTEMPTS = 6;
+/** Of a question whose server has no way to it: a person waits, and time mends nothing. */
+const MAX_UNREACHABLE_ATTEMPTS = 2;
 const MAX_LISTING_BYTES = 16 * 1024 * 1024;
 const MAX_LISTED_FILES = 20_000;
 const MAX_BACKOFF_MS = 60_000;
@@ -198,7 +201,7 @@ export class HubClient {
       } catch (error) {
         if (error instanceof Final) throw error.error;
         if (signal.aborted) throw cancelled(url, error);
-        if (failed >= MAX_FRUITLESS_ATTEMPTS) throw gaveUp(url, error);
+        if (failed >= (whyUnreachable(error)?.lasting === true ? MAX_UNREACHABLE_ATTEMPTS : MAX_FRUITLESS_ATTEMPTS)) throw gaveUp(url, error);
         await this.backOff(failed, error, signal, url);
       }
     }
@@ -333,6 +336,8 @@ function noRanges(url: string): RingError {
 }
 
 function gaveUp(url: string, error: unknown): RingError {
+  const known = whyUnreachable(error);
+  if (known !== null) return new RingError('source_failed', `no way to ${new URL(url).host}: ${known.why}. ${known.advice}. What came so far is kept`, { url, unreachable: true }, { cause: error });
   const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error;
   return new RingError('source_failed', `${url} cannot be read: ${errorMessageOf(cause)}. ${MAX_FRUITLESS_ATTEMPTS} attempts brought nothing; what came so far is kept`, { url }, { cause: error });
 }

@@ -38,6 +38,8 @@ import { expectWhole } from './whole-check.js';
 
 /** Parsed headers and templates kept in memory. */
 const MAX_PARSED_HEADERS = 16;
+/** Of models, in an error. */
+const NAMES_TOLD_MAX = 5;
 
 export interface ModelLibraryOptions {
   readonly stateDirectory: string;
@@ -126,7 +128,13 @@ export class DiskModelLibrary implements ModelLibrary {
   /** Only on terms that the user accepted. */
   private async fromInternet(reference: string, signal: AbortSignal): Promise<HeldModel> {
     await requireLicence(this.options.stateDirectory, reference);
-    return this.internet.resolve(reference, signal);
+    try {
+      return await this.internet.resolve(reference, signal);
+    } catch (error) {
+      if (!(error instanceof RingError) || error.facts['unreachable'] !== true) throw error;
+      const names = this.models().map(({ name }) => name);
+      throw new RingError(error.code, `${reference}: ${error.message}${names.length === 0 ? '' : `. Models that need no internet: ${names.slice(0, NAMES_TOLD_MAX).join(', ')}${names.length > NAMES_TOLD_MAX ? ' …' : ''}`}`, error.facts, { cause: error });
+    }
   }
 
   private async catalogued(name: string): Promise<string | null> {

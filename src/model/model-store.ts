@@ -29,6 +29,7 @@ const BUILT_IN_FILE = `models/${BUILT_IN_NAME}.gguf`;
 /** Files of a directory beyond this are not looked at. */
 const MAX_MODELS_PER_DIRECTORY = 1000;
 const MAX_PARENTS = 5;
+const MAX_COMPLAINTS = 1000;
 
 export interface ModelStoreOptions {
   /** Looked at, made by nobody: may be absent. */
@@ -66,6 +67,8 @@ export class ModelStore {
   private byDigest = new Map<string, StoredModel>();
   /** Paths that were given after the start (`agent run ./file.gguf`). */
   private readonly added = new Set<string>();
+  /** What was said of files that cannot be used, by path. */
+  private readonly complaints = new Map<string, string>();
 
   private constructor(private readonly options: ModelStoreOptions) {}
 
@@ -156,9 +159,17 @@ export class ModelStore {
       return model;
     } catch (error) {
       if (strict) throw error;
-      this.options.log?.warn('a model file cannot be used', { path, error: errorMessageOf(error) });
+      this.complain(path, errorMessageOf(error));
       return null;
     }
+  }
+
+  /** Once, until it is another complaint: directories are looked at again and again. */
+  private complain(path: string, error: string): void {
+    if (this.complaints.get(path) === error) return;
+    if (this.complaints.size >= MAX_COMPLAINTS) this.complaints.clear();
+    this.complaints.set(path, error);
+    this.options.log?.warn('a model file cannot be used', { path, error });
   }
 
   private async readModel(path: string): Promise<StoredModel> {

@@ -73,6 +73,37 @@ describe('a hub that has too much to do', () => {
   });
 });
 
+describe('a hub that cannot be reached', () => {
+  const failing = (code: string, asked: { times: number } = { times: 0 }): Promise<RingError> => {
+    const client = new HubClient({ endpoint: 'https://hub.example', token: null, stallMs: 1_000, backoffMs: 1, fetch: () => {
+      asked.times += 1;
+      return Promise.reject(new TypeError('fetch failed', { cause: Object.assign(new Error(`getaddrinfo ${code} hub.example`), { code }) }));
+    } });
+    return failure(client.revision(REPOSITORY, 'main', QUIET));
+  };
+
+  it.each([
+    ['EAI_AGAIN', /no way to hub\.example: its name is not resolved\. Is this machine connected to the internet\? Behind a proxy, set HTTPS_PROXY/],
+    ['ENOTFOUND', /its name is not resolved/],
+    ['ENETUNREACH', /there is no route to it/],
+    ['ECONNREFUSED', /it refuses connections\. Is HF_ENDPOINT or the proxy the right one/],
+    ['SELF_SIGNED_CERT_IN_CHAIN', /its certificate is not trusted\. .*NODE_EXTRA_CA_CERTS/],
+  ])('for %s is said with what to do', async (code, text) => {
+    const error = await failing(code);
+    expect([error.code, error.message]).toEqual(['source_failed', expect.stringMatching(text)]);
+  });
+
+  it('because there is no internet is not asked again and again', async () => {
+    const asked = { times: 0 };
+    await failing('EAI_AGAIN', asked);
+    expect(asked.times).toBe(2);
+  });
+
+  it('is another thing than one that answers nonsense', async () => {
+    expect((await failing('HPE_INVALID_CONSTANT')).message).toMatch(/cannot be read: getaddrinfo HPE_INVALID_CONSTANT/);
+  });
+});
+
 describe('a connection that breaks', () => {
   it('a hundred times goes on where it was, as long as each attempt brings something', async () => {
     for (let attempt = 0; attempt < 100; attempt += 1) hub.faults.push({ kind: 'cut', afterBytes: 150 });

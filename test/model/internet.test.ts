@@ -217,6 +217,13 @@ describe('a model on the internet', () => {
     expect(String(error)).toMatch(text);
   });
 
+  it('without the internet names the models that need none', async () => {
+    const offline = await openModelLibrary({ stateDirectory: await temporaryDirectory(), modelPaths: [], log: null, hub: {
+      endpoint: 'https://hub.example', token: null, stallMs: 1500, backoffMs: 5, fetch: () => Promise.reject(new TypeError('fetch failed', { cause: Object.assign(new Error('no'), { code: 'EAI_AGAIN' }) })),
+    } });
+    await expect(offline.resolve(`hf:${REPOSITORY}`)).rejects.toMatchObject({ code: 'source_failed', message: expect.stringMatching(/^hf:tiny\/Small-GGUF: no way to hub\.example: .*Models that need no internet: kjv-q8_0$/) as string });
+  });
+
   it('shows its token to the hub and to nobody else', async () => {
     hub.token = 'secret';
     const other = await HubServer.start();

@@ -6,7 +6,7 @@ import type { HeldModel } from '../../src/core/types.js';
 import { unknownModel } from '../../src/model/model-names.js';
 import { openModelLibrary } from '../../src/model/model-library.js';
 import type { DiskModelLibrary } from '../../src/model/model-library.js';
-import type { RemoteWeights, TensorContent } from '../../src/ports.js';
+import type { Log, RemoteWeights, TensorContent } from '../../src/ports.js';
 import { smallFile, smallMetadata, smallTensors, temporaryDirectory } from '../support/gguf.js';
 
 const QUIET = new AbortController().signal;
@@ -92,6 +92,21 @@ describe('what a node holds', () => {
     expect((await open([join(directory, 'two-00002-of-00002.gguf')])).models().map((model) => model.name)).toEqual(['two']);
     await expect(open([join(directory, 'broken.gguf')])).rejects.toMatchObject({ code: 'bad_gguf' });
     await expect(open([join(directory, 'absent.gguf')])).rejects.toThrow(/absent\.gguf: there is no such/);
+  });
+
+  it('complains of a broken file once, however often it looks, and again when it is broken otherwise', async () => {
+    const directory = await temporaryDirectory();
+    await writeFile(join(directory, 'broken.gguf'), 'not a model');
+    const warnings: string[] = [];
+    const quiet = (): void => undefined;
+    const log: Log = { debug: quiet, info: quiet, error: quiet, warn: (message) => void warnings.push(message), child: () => log };
+    const library = await openModelLibrary({ stateDirectory: await temporaryDirectory(), modelPaths: [directory], builtIn: false, log });
+    await library.refresh();
+    await library.refresh();
+    expect(warnings).toEqual(['a model file cannot be used']);
+    await writeFile(join(directory, 'broken.gguf'), 'GGUF');
+    await library.refresh();
+    expect(warnings).toHaveLength(2);
   });
 
   it('gives two models of one file name two names, and one model at two places one', async () => {
