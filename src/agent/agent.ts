@@ -377,9 +377,9 @@ export class Agent implements AgentService {
         this.held.answered(output.callId, output);
         return;
       case 'changed':
-        this.ports.log.info(output.text, { what: output.what });
-        this.updates.push(output.what, output.text);
-        this.updates.instancesAre(this.cluster.desired().instances);
+        this.ports.log[output.what === 'figures' ? 'debug' : 'info'](output.text, { what: output.what });
+        this.updates.changed(output.what, output.text);
+        this.updates.instancesAre(this.status().instances);
         this.worker.apply(this.cluster.desired());
         this.stayAwake();
         this.router.clusterChanged();

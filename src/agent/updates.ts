@@ -4,9 +4,9 @@
  * A watcher is asked for nothing in advance: what it has not read yet is one status and the kept events, whatever its
  * speed. It must not know HTTP or the network; times are this process's own clock.
  */
-import type { Instance } from '../core/types.js';
+import type { ClusterOutput } from '../core/cluster-io.js';
 import type { Clock } from '../ports.js';
-import type { ClusterEventKind, ClusterUpdate, WatchedStatus } from './service.js';
+import type { ClusterEventKind, ClusterUpdate, InstanceView, WatchedStatus } from './service.js';
 
 /** Status snapshots are at least this far apart. */
 const STATUS_INTERVAL_MS = 500;
@@ -20,15 +20,24 @@ interface KeptEvent {
   readonly atMs: number;
 }
 
+export type WatchedInstance = Pick<InstanceView, 'instanceId' | 'model' | 'state' | 'reason'> & { readonly stages: readonly unknown[] };
+
+interface KeptInstance {
+  readonly state: InstanceView['state'];
+  readonly name: string;
+  /** What people were told of it last. */
+  readonly text: string;
+  /** Since when one that was active is not; null = it is, or never was. */
+  readonly brokenSinceMs: number | null;
+}
+
 /** How often each kind of thing happened since this agent started. */
 export type EventCounts = Readonly<Record<ClusterEventKind, number>>;
 
 export class Updates {
   private readonly events: KeptEvent[] = [];
   private readonly waiting = new Set<() => void>();
-  /** When an instance that was active stopped being so. */
-  private readonly brokenSinceMs = new Map<string, number>();
-  private readonly activeIds = new Set<string>();
+  private readonly instances = new Map<string, KeptInstance>();
   private readonly happened: Record<ClusterEventKind, number> = { membership: 0, coordinator: 0, desired: 0, healed: 0, offence: 0 };
   private serial = 0;
 
@@ -46,26 +55,29 @@ export class Updates {
     return { ...this.happened };
   }
 
-  /** Notices interruptions: an instance that was active, is not, and is again was re-planned. */
-  instancesAre(instances: readonly Instance[]): void {
-    const present = new Set(instances.map((instance) => instance.instanceId));
-    for (const id of [...this.activeIds, ...this.brokenSinceMs.keys()]) {
-      if (present.has(id)) continue;
-      this.activeIds.delete(id);
-      this.brokenSinceMs.delete(id);
-    }
-    for (const { instanceId, state, plan, request } of instances) {
-      if (state !== 'active') {
-        if (this.activeIds.delete(instanceId)) this.brokenSinceMs.set(instanceId, this.clock.now());
-        continue;
+  /** What the core says. Of models people hear what became of them (`instancesAre`), not each step of ours. */
+  changed(what: Extract<ClusterOutput, { readonly kind: 'changed' }>['what'], text: string): void {
+    if (what === 'membership' || what === 'coordinator') this.push(what, text);
+  }
+
+  /** Says what became of each, and for how long one that was active was not. */
+  instancesAre(instances: readonly WatchedInstance[]): void {
+    const before = new Map(this.instances);
+    this.instances.clear();
+    for (const instance of instances) {
+      const { instanceId, state } = instance;
+      const earlier = before.get(instanceId);
+      before.delete(instanceId);
+      const brokenSinceMs = state === 'active' ? null : earlier?.brokenSinceMs ?? (earlier?.state === 'active' ? this.clock.now() : null);
+      const text = textOf(instance);
+      this.instances.set(instanceId, { state, text, name: instance.model, brokenSinceMs });
+      if (state === 'active' && earlier !== undefined && earlier.brokenSinceMs !== null) {
+        this.push('healed', `${instance.model} serves again, re-planned in ${((this.clock.now() - earlier.brokenSinceMs) / 1000).toFixed(1)} s`);
+      } else if (text !== earlier?.text) {
+        this.push('desired', text);
       }
-      this.activeIds.add(instanceId);
-      const since = this.brokenSinceMs.get(instanceId);
-      if (since === undefined) continue;
-      this.brokenSinceMs.delete(instanceId);
-      const seconds = ((this.clock.now() - since) / 1000).toFixed(1);
-      this.push('healed', `${plan?.model.name ?? request.model} serves again, re-planned in ${seconds} s`);
     }
+    for (const { name } of before.values()) this.push('desired', `${name} is unloaded`);
   }
 
   /** The kept events, the status, and from then on what is new of both. Ends when the signal aborts. */
@@ -108,5 +120,15 @@ export class Updates {
       this.waiting.add(done);
       signal.addEventListener('abort', done, { once: true });
     });
+  }
+}
+
+function textOf({ model, state, reason, stages }: WatchedInstance): string {
+  const where = stages.length === 1 ? 'one node' : `${stages.length} nodes`;
+  switch (state) {
+    case 'planning': return reason === '' ? `${model} is planned` : `${model}: ${reason}`;
+    case 'preparing': return `${model} is being loaded on ${where}`;
+    case 'active': return `${model} is ready on ${where}`;
+    case 'failed': return `${model} cannot be served: ${reason}`;
   }
 }

@@ -43,5 +43,5 @@ export type ClusterOutput =
   /** `modelRef` is the model's digest. Asked again every `SHAPE_RETRY_MS` until it is answered. */
   | { readonly kind: 'need_shape'; readonly modelRef: string }
   | { readonly kind: 'reply'; readonly callId: string; readonly instanceId: string; readonly error: CallAnswer['error'] }
-  /** One sentence for people, and the sign to look at the accessors again. */
-  | { readonly kind: 'changed'; readonly what: 'membership' | 'coordinator' | 'desired'; readonly text: string };
+  /** One sentence for people, and the sign to look at the accessors again. `figures`: a node that was there has others of itself. */
+  | { readonly kind: 'changed'; readonly what: 'membership' | 'figures' | 'coordinator' | 'desired'; readonly text: string };

@@ -250,7 +250,7 @@ export class ClusterNode {
     this.tableVersion += 1;
     if (result.kind !== 'updated') this.joins += 1;
     const what = { new: 'is here', restarted: 'was started anew', updated: 'has news of itself' }[result.kind];
-    this.tell('membership', `${record.capabilities.hostname} (${from}) ${what}`);
+    this.tell(result.kind === 'updated' ? 'figures' : 'membership', `${record.capabilities.hostname} (${from}) ${what}`);
   }
 
   private meetClaim(from: NodeId, claim: CoordinatorMessage, election: Election): void {
@@ -394,7 +394,7 @@ export class ClusterNode {
     return result.answer;
   }
 
-  private tell(what: 'membership' | 'coordinator' | 'desired', text: string): void {
+  private tell(what: 'membership' | 'figures' | 'coordinator' | 'desired', text: string): void {
     this.outputs.push({ kind: 'changed', what, text });
   }
 

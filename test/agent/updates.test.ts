@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import type { ClusterStatus, ClusterUpdate } from '../../src/agent/service.js';
 import { Updates } from '../../src/agent/updates.js';
-import type { Instance, InstanceState } from '../../src/core/types.js';
+import type { WatchedInstance } from '../../src/agent/updates.js';
 import type { Clock } from '../../src/ports.js';
 
 /** Time that stands still until it is moved. */
@@ -35,8 +35,18 @@ function statusOf(requests: number) {
   return { status: STATUS, models: [], requests };
 }
 
-function instance(state: InstanceState): Instance {
-  return { instanceId: 'i', request: { model: 'kjv', policy: 'auto', nodes: null, contextTokens: null, slots: null }, state, plan: null, reason: '', serial: 1 };
+function instance(state: WatchedInstance['state'], reason = ''): WatchedInstance {
+  return { instanceId: 'i', model: 'kjv', state, reason, stages: state === 'planning' ? [] : [1, 2] };
+}
+
+/** What is kept of what happened. */
+async function said(updates: Updates): Promise<readonly string[]> {
+  const texts: string[] = [];
+  for await (const update of updates.watch(new AbortController().signal, () => statusOf(0))) {
+    if (update.kind === 'status') break;
+    texts.push(update.text);
+  }
+  return texts;
 }
 
 async function take(updates: AsyncGenerator<ClusterUpdate>): Promise<ClusterUpdate | null> {
@@ -86,6 +96,22 @@ it('says how long a model was interrupted, and forgets one that was unloaded', (
   updates.instancesAre([]);
   updates.instancesAre([instance('active')]);
   expect(updates.counts().healed).toBe(1);
+});
+
+it('says what becomes of models and who comes and goes, once, and leaves out news of nodes and the core\'s own steps', async () => {
+  const updates = new Updates(new HandClock());
+  updates.changed('membership', 'pc (12D3) is here');
+  updates.changed('figures', 'pc (12D3) has news of itself');
+  updates.changed('coordinator', 'pc coordinates');
+  updates.changed('desired', 'i planning (plan 1)');
+  for (const now of [instance('planning', 'waits for a plan'), instance('preparing'), instance('preparing'), instance('active'), instance('planning', 'pc does not answer'), instance('preparing'), instance('active'), instance('failed', 'too large')]) {
+    updates.instancesAre([now]);
+  }
+  updates.instancesAre([]);
+  expect(await said(updates)).toEqual([
+    'pc (12D3) is here', 'pc coordinates', 'kjv: waits for a plan', 'kjv is being loaded on 2 nodes', 'kjv is ready on 2 nodes',
+    'kjv: pc does not answer', 'kjv is being loaded on 2 nodes', 'kjv serves again, re-planned in 0.0 s', 'kjv cannot be served: too large', 'kjv is unloaded',
+  ]);
 });
 
 it('keeps the newest 200 events for a watcher that comes late', async () => {
