@@ -5,7 +5,7 @@
 import type { ControlMessage } from './core/messages.js';
 import type { RingError } from './core/errors.js';
 import type {
-  Backend, Capabilities, Device, GgmlCacheType, HeldModel, HeldShard, KeyValueCachePolicy, LayerRange, LinkFigures, ModelShape, NodeId, Pooling, SampledToken,
+  ActivationType, Backend, Capabilities, Device, GgmlCacheType, HeldModel, HeldShard, KeyValueCachePolicy, LayerRange, LinkFigures, ModelShape, NodeId, Pooling, SampledToken,
   SequenceOperation, SequenceSlice,
 } from './core/types.js';
 
@@ -54,6 +54,8 @@ export interface StageOptions {
   readonly keyValueCache?: KeyValueCachePolicy;
   /** Layers of the stage, its last, that the device holds; the first stay in host memory. Absent = all. */
   readonly deviceLayers?: number;
+  /** How hidden states leave it. Absent = f32. */
+  readonly activations?: ActivationType;
 }
 
 export interface StageInput {

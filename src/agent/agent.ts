@@ -9,7 +9,7 @@ import { modelKey } from '../core/desired-state.js';
 import { errorMessageOf, RingError } from '../core/errors.js';
 import type { ControlMessage } from '../core/messages.js';
 import { placeModel } from '../core/placement.js';
-import type { Capabilities, DesiredState, NodeId, Plan } from '../core/types.js';
+import type { ActivationType, Capabilities, DesiredState, GgmlCacheType, NodeId, Plan } from '../core/types.js';
 import { streamUnderEither, underEither } from '../either-signal.js';
 import type { Clock, FrameLink, Log, Machine, ModelDetails, ModelLibrary, ModelUpkeep, Network, PeerEvents, RemoteWeights, RingEdge, RunnerLauncher, SleepGuard } from '../ports.js';
 import { DeviceWatch } from './device-watch.js';
@@ -52,6 +52,10 @@ export interface AgentSettings {
   readonly threads: number;
   readonly contextTokens: number | null;
   readonly slots: number | null;
+  /** Between the stages of what this agent has loaded. Absent = f32. */
+  readonly activations?: ActivationType;
+  /** Of keys and values of what this agent has loaded. Absent = the planner's choice. */
+  readonly cacheType?: GgmlCacheType;
   /** Models to serve from the start. */
   readonly serve: readonly string[];
   /** The model that a request without a name means when none is loaded. */

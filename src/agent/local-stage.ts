@@ -249,6 +249,7 @@ export class LocalStage {
       ...(this.stage.backend === undefined ? {} : { backend: this.stage.backend }),
       ...(this.stage.keyValueCache === undefined ? {} : { keyValueCache: this.stage.keyValueCache }),
       ...(this.stage.spill === undefined ? {} : { deviceLayers: this.stage.range.end - this.stage.range.start - this.stage.spill.hostLayers }),
+      ...(this.plan.activations === undefined || this.isTail ? {} : { activations: this.plan.activations }),
       threads: this.settings.threads,
       contextTokens: this.plan.contextTokens,
       slots: this.plan.slots,

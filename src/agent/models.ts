@@ -10,7 +10,7 @@ import { errorCodeOf, errorMessageOf, RingError } from '../core/errors.js';
 import type { ErrorCode } from '../core/errors.js';
 import type { ClusterMessage } from '../core/messages.js';
 import { DEFAULT_KEEP_ALIVE_MS, lifeAfter, lifeOf, LOADED_LIFE, NAMED_LIFE, PINNED_LIFE, requestLife } from '../core/instance-life.js';
-import type { HeldModel, Instance, InstanceLife, InstanceRequest, NodeRecord, Plan } from '../core/types.js';
+import type { ActivationType, GgmlCacheType, HeldModel, Instance, InstanceLife, InstanceRequest, NodeRecord, Plan } from '../core/types.js';
 import { underEither } from '../either-signal.js';
 import type { Clock, Log, ModelLibrary, RemoteWeights } from '../ports.js';
 import { readErrorCode } from '../wire/fields.js';
@@ -39,6 +39,8 @@ const SERVE_AGAIN: ReadonlySet<ErrorCode> = new Set(['unknown_model', 'not_ready
 export interface ModelSettings {
   readonly contextTokens: number | null;
   readonly slots: number | null;
+  readonly activations?: ActivationType;
+  readonly cacheType?: GgmlCacheType;
   /** The model that a request without a name means when none is loaded. */
   readonly defaultModel: string;
   /** How long a model stays that a request loaded; null = for ever, absent = the usual time. */
@@ -134,15 +136,17 @@ export class Models {
   }
 
   /** What runs has the context and slots that it has: whoever asks for others is not to believe that they are theirs. */
-  private checkSettings({ contextTokens, slots, nodeSettings }: PlanRequest, model: HeldModel): void {
+  private checkSettings({ contextTokens, slots, activations, cacheType, nodeSettings }: PlanRequest, model: HeldModel): void {
     const served = this.ports.cluster.desired().instances.find(({ state, plan }) => state === 'active' && plan?.model.digest === model.digest);
     if (served === undefined || served.plan === null || nodeSettings !== undefined) return;
     const { plan, request } = served;
     const differs = (wanted: number | null, has: number, asked: number | null): boolean => wanted !== null && wanted !== has && wanted !== asked;
-    if (!differs(contextTokens, plan.contextTokens, request.contextTokens) && !differs(slots, plan.slots, request.slots)) return;
+    const otherFormat = (activations !== undefined && activations !== (plan.activations ?? 'f32') && activations !== request.activations)
+      || (cacheType !== undefined && cacheType !== plan.keyType && cacheType !== request.cacheType);
+    if (!otherFormat && !differs(contextTokens, plan.contextTokens, request.contextTokens) && !differs(slots, plan.slots, request.slots)) return;
     throw new RingError(
       'conflict',
-      `${model.name} is served already, with a context of ${plan.contextTokens} tokens and ${plan.slots} slots: unload it first ("agent models unload ${model.name}"), then load it as you want it`,
+      `${model.name} is served already, with a context of ${plan.contextTokens} tokens, ${plan.slots} slots, KV ${plan.keyType}/${plan.valueType} and ${plan.activations ?? 'f32'} activations: unload it first ("agent models unload ${model.name}"), then load it as you want it`,
       { contextTokens: plan.contextTokens, slots: plan.slots, instance: served.instanceId },
     );
   }
@@ -238,6 +242,7 @@ export class Models {
       nodes: request.nodes,
       contextTokens: request.contextTokens ?? this.settings.contextTokens,
       slots: request.slots ?? this.settings.slots,
+      ...formatsOf(request, this.settings),
       ...(request.nodeSettings === undefined ? {} : { nodeSettings: request.nodeSettings }),
       ...(life === undefined ? {} : { life }),
     };
@@ -297,6 +302,13 @@ export class Models {
   private async pause(delayMs: number): Promise<void> {
     await new Promise<void>((resolve) => void this.ports.clock.after(delayMs, resolve));
   }
+}
+
+/** What a request says of formats, else what the agent was started with. */
+function formatsOf(...sources: readonly { readonly activations?: ActivationType; readonly cacheType?: GgmlCacheType }[]): Pick<InstanceRequest, 'activations' | 'cacheType'> {
+  const activations = sources.find((source) => source.activations !== undefined)?.activations;
+  const cacheType = sources.find((source) => source.cacheType !== undefined)?.cacheType;
+  return { ...(activations === undefined ? {} : { activations }), ...(cacheType === undefined ? {} : { cacheType }) };
 }
 
 /** Names of a long list that an error tells. */

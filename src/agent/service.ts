@@ -6,7 +6,7 @@ import type { FinishReason } from '../core/messages.js';
 import type { ReasoningMarks } from '../core/reasoning.js';
 import type { ToolCalling, ToolDefinition } from '../core/tools/tool-use.js';
 import type {
-  Backend, Capabilities, HeldModel, InstanceLife, InstanceState, LayerRange, NodeId, Plan, PlacementPolicy, PlanNote, RequestedNode, SamplingSettings,
+  ActivationType, Backend, Capabilities, GgmlCacheType, HeldModel, InstanceLife, InstanceState, LayerRange, NodeId, Plan, PlacementPolicy, PlanNote, RequestedNode, SamplingSettings,
   Spill, StageState, Term, TokenPace,
 } from '../core/types.js';
 import type { RingTrace } from '../core/step-traces.js';
@@ -172,6 +172,10 @@ export interface PlanRequest {
   readonly nodes: number | null;
   readonly contextTokens: number | null;
   readonly slots: number | null;
+  /** Absent = f32. */
+  readonly activations?: ActivationType;
+  /** Of keys and values. Absent = the planner's choice. */
+  readonly cacheType?: GgmlCacheType;
   /** From a cluster file, in ring order. Absent = every node that is there, as it is. */
   readonly nodeSettings?: readonly RequestedNode[];
   /** `usual`: as a request that needs the model. Absent = it stays until its room is needed, or is as pinned as it was. */

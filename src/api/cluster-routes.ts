@@ -6,6 +6,7 @@ import type { Hono } from 'hono';
 import { z } from 'zod';
 import type { AgentService, ClusterUpdate, PlanRequest } from '../agent/service.js';
 import { LOADED_LIFE, PINNED_LIFE, requestLife } from '../core/instance-life.js';
+import { ACTIVATION_TYPES, CACHE_TYPES } from '../core/formats.js';
 import { parsePrecision } from '../core/precision.js';
 import { ApiError } from './api-error.js';
 import type { ApiEnv, ApiOptions } from './api-options.js';
@@ -46,6 +47,8 @@ const planSchema = z.object({
   nodes: z.int().min(1).max(NODES_MAX).nullable().default(null),
   contextTokens: z.int().min(1).max(CONTEXT_TOKENS_MAX).nullable().default(null),
   slots: z.int().min(1).max(SLOTS_MAX).nullable().default(null),
+  activations: z.enum(ACTIVATION_TYPES).exactOptional(),
+  cacheType: z.enum(CACHE_TYPES).exactOptional(),
   nodeSettings: z.array(requestedNodeSchema).min(1).max(NODES_MAX).exactOptional(),
 });
 

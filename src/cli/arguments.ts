@@ -4,8 +4,9 @@
 import { InvalidArgumentError, Option } from 'commander';
 import type { Command } from 'commander';
 import { parseDevices } from '../core/backends.js';
+import { ACTIVATION_TYPES, CACHE_TYPES } from '../core/formats.js';
 import { KEEP_ALIVE_FORMS, parseKeepAlive } from '../core/keep-alive.js';
-import type { DeviceKind } from '../core/types.js';
+import type { ActivationType, DeviceKind, GgmlCacheType } from '../core/types.js';
 import type { StartSettings } from './compose.js';
 import { LOG_LEVELS } from './log.js';
 
@@ -61,6 +62,12 @@ export function clusterName(text: string): string {
 
 export const collect = (value: string, previous: readonly string[] | undefined): string[] => [...previous ?? [], value];
 
+export const kvTypeOption = (): Option => new Option('--kv-type <type>', 'of cached keys and values: q8_0 and q4_0 take less memory, f16 is faster with long contexts on some machines (default: the planner\'s choice)')
+  .choices(CACHE_TYPES);
+
+export const activationsOption = (): Option => new Option('--activations <type>', 'of hidden states from machine to machine: f16 and q8_0 are half and a quarter of the bytes, and answers then depend on the split (default: f32)')
+  .choices(ACTIVATION_TYPES);
+
 /** Options of `start` that `run` needs too, for the agent that it starts when none is running. */
 export function agentOptions(command: Command): Command {
   return command
@@ -80,6 +87,8 @@ export function agentOptions(command: Command): Command {
     .option('--download-limit <MB/s>', 'most that models from the internet may take of the line, in MB (1e6 bytes) per second', positive)
     .option('--ctx <tokens>', 'context of a sequence in tokens (default: the planner\'s choice)', count(1))
     .option('--slots <n>', 'sequences at once (default: the planner\'s choice)', count(1))
+    .addOption(kvTypeOption())
+    .addOption(activationsOption())
     .addOption(new Option('--log-level <level>', 'what to log').choices(LOG_LEVELS).default('info'));
 }
 
@@ -100,6 +109,8 @@ export interface AgentFlags {
   readonly maxDeviceRam?: number;
   readonly ctx?: number;
   readonly slots?: number;
+  readonly kvType?: GgmlCacheType;
+  readonly activations?: ActivationType;
   readonly logLevel: StartSettings['logLevel'];
   readonly stateDir: string;
   readonly model?: readonly string[];
@@ -127,6 +138,8 @@ export function settingsOf(flags: AgentFlags): StartSettings {
     maxDeviceRamBytes: flags.maxDeviceRam === undefined ? null : Math.trunc(flags.maxDeviceRam * 1e9),
     contextTokens: flags.ctx ?? null,
     slots: flags.slots ?? null,
+    ...(flags.kvType === undefined ? {} : { cacheType: flags.kvType }),
+    ...(flags.activations === undefined ? {} : { activations: flags.activations }),
     models: flags.model ?? [],
     apiHost: flags.apiHost ?? null,
     apiPort: flags.apiPort ?? null,

@@ -55,7 +55,7 @@ export async function fileRequest(file: ClusterFile, model: string, nodes: Param
   const { requested, missing } = await findFileNodes(file, nodes);
   if (missing.length > 0) return { kind: 'missing', missing };
   const contextTokens = file.promptTokens > DEFAULT_CONTEXT_TOKENS ? file.promptTokens + ANSWER_TOKENS : null;
-  return { kind: 'ready', request: { model, policy: file.policy, nodes: null, contextTokens, slots: null, nodeSettings: requested, life: NAMED_LIFE } };
+  return { kind: 'ready', request: { model, policy: file.policy, nodes: null, contextTokens, slots: null, ...(file.cacheType === null ? {} : { cacheType: file.cacheType }), ...(file.activations === null ? {} : { activations: file.activations }), nodeSettings: requested, life: NAMED_LIFE } };
 }
 
 export interface WaitOptions {

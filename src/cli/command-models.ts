@@ -1,4 +1,5 @@
 /** `agent models` and its subcommands: what the cluster holds, and the upkeep of this machine's store. */
+import type { ActivationType, GgmlCacheType } from '../core/types.js';
 import type { ClusterStatus, InstanceView, ModelView } from '../agent/service.js';
 import { RingError } from '../core/errors.js';
 import { lifeText, LOADED_LIFE, PINNED_LIFE } from '../core/instance-life.js';
@@ -91,6 +92,8 @@ export interface LoadFlags extends ModelsOptions, LicenceOptions {
   readonly nodes?: number;
   readonly ctx?: number;
   readonly slots?: number;
+  readonly kvType?: GgmlCacheType;
+  readonly activations?: ActivationType;
 }
 
 export async function modelLoadCommand(model: string, options: LoadFlags): Promise<void> {
@@ -104,6 +107,8 @@ export async function modelLoadCommand(model: string, options: LoadFlags): Promi
     ...(options.nodes === undefined ? {} : { nodes: options.nodes }),
     ...(options.ctx === undefined ? {} : { contextTokens: options.ctx }),
     ...(options.slots === undefined ? {} : { slots: options.slots }),
+    ...(options.kvType === undefined ? {} : { cacheType: options.kvType }),
+    ...(options.activations === undefined ? {} : { activations: options.activations }),
   }, interrupted.signal));
   print(options, instance, () => `${instance.model} is served on ${instance.stages.length === 1 ? 'one node' : `${instance.stages.length} nodes`}; it ${lifeText(instance.life)}.`);
 }

@@ -1,6 +1,6 @@
 /** `agent plan MODEL`: who would run what, and why, without running it. */
 import type { ClusterStatus } from '../agent/service.js';
-import type { Plan } from '../core/types.js';
+import type { ActivationType, GgmlCacheType, Plan } from '../core/types.js';
 import type { LicenceOptions } from './licence.js';
 import { withLicence } from './licence.js';
 import { modelReference } from './model-reference.js';
@@ -15,6 +15,8 @@ export interface PlanOptions extends LicenceOptions {
   readonly nodes?: number;
   readonly ctx?: number;
   readonly slots?: number;
+  readonly kvType?: GgmlCacheType;
+  readonly activations?: ActivationType;
   readonly json?: boolean;
 }
 
@@ -26,6 +28,8 @@ export async function planCommand(model: string, options: PlanOptions): Promise<
     ...(options.nodes === undefined ? {} : { nodes: options.nodes }),
     ...(options.ctx === undefined ? {} : { contextTokens: options.ctx }),
     ...(options.slots === undefined ? {} : { slots: options.slots }),
+    ...(options.kvType === undefined ? {} : { cacheType: options.kvType }),
+    ...(options.activations === undefined ? {} : { activations: options.activations }),
   }, AbortSignal.timeout(PLAN_DEADLINE_MS))) as Plan;
   if (options.json === true) {
     process.stdout.write(`${JSON.stringify(plan, null, 2)}\n`);

@@ -19,7 +19,7 @@ import { DesiredFile } from '../net/desired-file.js';
 import { openIdentity } from '../net/identity.js';
 import { createNetwork } from '../net/network.js';
 import { parseSecret, readSecretText } from '../net/secret.js';
-import type { DeviceKind } from '../core/types.js';
+import type { ActivationType, DeviceKind, GgmlCacheType } from '../core/types.js';
 import type { PeerEvents } from '../ports.js';
 import { createMachine } from '../process/machine.js';
 import { createRunnerLauncher } from '../process/runner-process.js';
@@ -60,6 +60,8 @@ export interface StartSettings {
   readonly maxDeviceRamBytes: number | null;
   readonly contextTokens: number | null;
   readonly slots: number | null;
+  readonly activations?: ActivationType;
+  readonly cacheType?: GgmlCacheType;
   readonly models: readonly string[];
   readonly apiHost: string | null;
   readonly apiPort: number | null;
@@ -179,6 +181,8 @@ async function start(settings: StartSettings, log: AgentLog, undo: (() => Promis
     threads,
     contextTokens: settings.contextTokens,
     slots: settings.slots,
+    ...(settings.activations === undefined ? {} : { activations: settings.activations }),
+    ...(settings.cacheType === undefined ? {} : { cacheType: settings.cacheType }),
     serve: models.filter((model) => !isDirectory(model)),
     defaultModel: BUILT_IN_NAME,
     temporary: settings.temporary ?? false,

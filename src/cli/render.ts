@@ -53,7 +53,7 @@ export function renderPlan(plan: Plan, nodes: readonly NodeView[]): string {
   const sections = [
     [
       `${clip(model.name, MODEL_COLUMNS)}: ${clean(model.architecture)}, ${counted(model.layers, 'layer')}, ${bytesText(model.sizeBytes)}`,
-      `${counted(plan.stages.length, 'stage')}, ${slotsText(plan)}, KV ${plan.keyType}/${plan.valueType}, ${bytesText(total)} predicted`,
+      `${counted(plan.stages.length, 'stage')}, ${slotsText(plan)}, KV ${plan.keyType}/${plan.valueType}, ${plan.activations === undefined ? '' : `${plan.activations} activations, `}${bytesText(total)} predicted`,
       ...(plan.predictedTokensPerSecond === undefined ? [] : [`${paceText(plan.predictedTokensPerSecond)} predicted for one answer alone`]),
     ].join('\n'),
     ringText(plan.stages, names),

@@ -1,6 +1,7 @@
 /**
  * The cluster file's schema as data: every key with its type, default and meaning, for reading, messages and the manual.
  */
+import { ACTIVATION_TYPES, CACHE_TYPES } from './formats.js';
 import { editDistance } from './nearest-name.js';
 
 export interface Field {
@@ -29,6 +30,8 @@ export const clusterFields: readonly Field[] = [
   { key: 'rng_seed', type: 'integer', range: [0, MAX_SEED], example: '42', meaning: 'seed of sampling; a node may have its own; 0 when neither is given' },
   { key: 'reserve_ram_gb', type: 'number', default: 6, range: [0, MAX_GB], example: '6.0', meaning: 'left free on every node beyond its stage (1 GB = 1e9 bytes)' },
   { key: 'replan_deadline', type: 'number', range: [1, MAX_DEADLINE_SECONDS], example: '120', meaning: 'seconds that an answer waits while its ring is planned again; absent = 120' },
+  { key: 'kv_type', type: 'text', values: CACHE_TYPES, example: '"q8_0"', meaning: 'of cached keys and values; absent = the planner\'s choice' },
+  { key: 'activations', type: 'text', values: ACTIVATION_TYPES, example: '"f16"', meaning: 'of hidden states from node to node: f16 and q8_0 are half and a quarter of the bytes, and answers then depend on the split; absent = f32' },
   { key: 'placement', type: 'table', example: '', meaning: 'how layers are given to nodes' },
   { key: 'node', type: 'tables', required: true, example: '', meaning: 'one for each node, in pipeline order' },
 ];

@@ -7,10 +7,11 @@
 import { clusterFields, nodeFields, placementFields, suggestionFor } from './cluster-file-fields.js';
 import type { Field } from './cluster-file-fields.js';
 import { parseDevices } from './backends.js';
+import { ACTIVATION_TYPES, CACHE_TYPES } from './formats.js';
 import type { NodeSettings } from './placement-types.js';
 import { parsePrecision } from './precision.js';
 import type { Precision } from './precision.js';
-import type { DeviceKind, LayerRange, PlacementPolicy } from './types.js';
+import type { ActivationType, DeviceKind, GgmlCacheType, LayerRange, PlacementPolicy } from './types.js';
 
 /** Nodes in one file. */
 export const MAX_FILE_NODES = 4096;
@@ -24,6 +25,10 @@ export interface ClusterFile {
   readonly reserveBytes: number;
   /** How long an answer waits while its ring is planned again; null = the usual time. */
   readonly replanDeadlineMs: number | null;
+  /** Of keys and values; null = the planner's choice. */
+  readonly cacheType: GgmlCacheType | null;
+  /** Null = f32. */
+  readonly activations: ActivationType | null;
   readonly policy: PlacementPolicy;
   /** In pipeline order; never empty. */
   readonly nodes: readonly ClusterFileNode[];
@@ -70,6 +75,8 @@ export function readClusterFile(data: Readonly<Record<string, unknown>>, lineOf:
   const seed = reader.integer('rng_seed');
   const reserveGb = reader.number('reserve_ram_gb');
   const replanDeadline = reader.number('replan_deadline');
+  const cacheType = reader.text('kv_type');
+  const activations = reader.text('activations');
   const placement = reader.table('placement', placementFields);
   const policy = placement.text('policy');
   const tables = reader.tables('node', nodeFields);
@@ -89,6 +96,8 @@ export function readClusterFile(data: Readonly<Record<string, unknown>>, lineOf:
       promptTokens: promptTokens ?? 0,
       reserveBytes: gigabytes(reserveGb ?? 0),
       replanDeadlineMs: replanDeadline === null ? null : replanDeadline * 1000,
+      cacheType: CACHE_TYPES.find((type) => type === cacheType) ?? null,
+      activations: ACTIVATION_TYPES.find((type) => type === activations) ?? null,
       policy: policyOf(policy),
       nodes,
     },

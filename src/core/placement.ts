@@ -219,6 +219,7 @@ function planOf(
     slots: size.slots,
     keyType: input.keyType,
     valueType: input.valueType,
+    ...(input.request.activations === undefined || input.request.activations === 'f32' ? {} : { activations: input.request.activations }),
     ...(predicted === null ? {} : { predictedTokensPerSecond: predicted }),
     explanation: [...notes, ...backends.notes, ...spills],
   };

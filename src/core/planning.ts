@@ -20,6 +20,7 @@ const UNALIGNED_KEY_TYPE: GgmlCacheType = 'f16';
 const UNALIGNED_VALUE_TYPE: GgmlCacheType = 'bf16';
 /** Elements in a block of q8_0. */
 const KEY_BLOCK = 32;
+const BLOCK_TYPES: ReadonlySet<GgmlCacheType> = new Set(['q8_0', 'q4_0']);
 /** Shortest digest prefix that names a model. */
 const MIN_DIGEST_PREFIX = 8;
 
@@ -118,7 +119,7 @@ function placementInput(question: PlanningQuestion, avoid: ReadonlyMap<NodeId, s
     request: question.request,
     planId: question.planId,
     instanceId: question.instanceId,
-    ...cacheTypes(question.shape),
+    ...cacheTypes(question.shape, question.request.cacheType),
     excluded,
   };
 }
@@ -147,8 +148,10 @@ function withoutMissing(capabilities: Capabilities, missing: ReadonlySet<Backend
   };
 }
 
-function cacheTypes(shape: ModelShape): Pick<PlacementInput, 'keyType' | 'valueType'> {
+/** A type in blocks needs key heads of whole blocks: where they are not, what is asked for is not taken (the plan shows what is). */
+function cacheTypes(shape: ModelShape, asked?: GgmlCacheType): Pick<PlacementInput, 'keyType' | 'valueType'> {
   const aligned = (shape.keyHeadSizes ?? []).every((size) => size % KEY_BLOCK === 0);
+  if (asked !== undefined && (aligned || !BLOCK_TYPES.has(asked))) return { keyType: asked, valueType: asked };
   return aligned ? { keyType: KEY_TYPE, valueType: VALUE_TYPE } : { keyType: UNALIGNED_KEY_TYPE, valueType: UNALIGNED_VALUE_TYPE };
 }
 

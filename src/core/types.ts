@@ -157,6 +157,15 @@ export interface Term {
 
 export type GgmlCacheType = 'f32' | 'f16' | 'bf16' | 'q8_0' | 'q4_0';
 
+/** Hidden states on the way from stage to stage. Only `f32` is exact; a frame with values that `f16` has not goes as `f32`. */
+export type ActivationType = 'f32' | 'f16' | 'q8_0';
+
+/** Hidden states in fewer bytes: `[tokens, hiddenSize]` as ggml stores the type, in slice order. */
+export interface PackedStates {
+  readonly type: Exclude<ActivationType, 'f32'>;
+  readonly bytes: Uint8Array;
+}
+
 /** What one stage of a plan is. */
 export interface StagePlan {
   /** 0-based position in the ring: 0 is the head, the last one the tail. */
@@ -194,6 +203,8 @@ export interface Plan {
   readonly slots: number;
   readonly keyType: GgmlCacheType;
   readonly valueType: GgmlCacheType;
+  /** Absent = f32. */
+  readonly activations?: ActivationType;
   /** One answer alone in the ring, by measured bandwidths. Absent = a node of it was not measured, or computes without a cache. */
   readonly predictedTokensPerSecond?: number;
   /** Nodes left out, with the reason, and everything that was shrunk. For people. */
@@ -234,6 +245,10 @@ export interface InstanceRequest {
   readonly nodes: number | null;
   readonly contextTokens: number | null;
   readonly slots: number | null;
+  /** Absent = f32. */
+  readonly activations?: ActivationType;
+  /** Of keys and values. Absent = the planner's choice. */
+  readonly cacheType?: GgmlCacheType;
   /** The nodes of a cluster file, in ring order; only they take part. Absent = every node that is there, as it is. */
   readonly nodeSettings?: readonly RequestedNode[];
   /** Absent = it stays as long as nobody needs its room. */

@@ -2,9 +2,10 @@
  * What a runner does with each message: load, step, reset, tokenize, probe. Synchronous; knows no descriptors.
  */
 import { errorCodeOf, errorMessageOf, RingError } from '../core/errors.js';
-import type { Backend } from '../core/types.js';
+import type { ActivationType, Backend } from '../core/types.js';
 import { inventory } from '../engine/devices.js';
 import { measureSpeed } from '../engine/measure.js';
+import { packStates, unpackStates } from '../engine/packed-states.js';
 import { openStage } from '../engine/stage.js';
 import { openVocabulary } from '../engine/vocabulary.js';
 import type { StageEngine, StageOptions, Vocabulary } from '../ports.js';
@@ -26,6 +27,7 @@ export class RunnerLoop {
   private readonly idleResidentBytes = process.memoryUsage.rss();
   private residentReportedAtMs = 0;
   private residentBytes = 0;
+  private activations: ActivationType = 'f32';
 
   constructor(private readonly output: RunnerOutput) {}
 
@@ -64,10 +66,12 @@ export class RunnerLoop {
       step = frame.step;
       if (this.stage === null) throw new RingError('not_ready', 'a step arrived before a stage was loaded');
       const startedAt = process.hrtime.bigint();
+      const entered = frame.packed === undefined ? frame.hidden : unpackStates(frame.packed, frame.hiddenSize);
       this.stage.apply(frame.operations);
       const result = frame.slices.length === 0
         ? { hidden: null, sampled: [] }
-        : this.stage.step({ slices: frame.slices, tokens: frame.tokens, hidden: frame.hidden });
+        : this.stage.step({ slices: frame.slices, tokens: frame.tokens, hidden: entered });
+      const packed = result.hidden === null ? null : packStates(result.hidden, this.stage.hiddenSize, this.activations);
       const computeMicros = Number((process.hrtime.bigint() - startedAt) / 1000n);
       this.output.activation(encodeActivation({
         planId: frame.planId,
@@ -75,7 +79,8 @@ export class RunnerLoop {
         operations: frame.operations,
         slices: frame.slices,
         tokens: null,
-        hidden: result.hidden,
+        hidden: packed === null ? result.hidden : null,
+        ...(packed === null ? {} : { packed }),
         hiddenSize: result.hidden === null ? 0 : this.stage.hiddenSize,
         sampled: result.sampled,
         computeMicros: frame.computeMicros + computeMicros,
@@ -91,6 +96,7 @@ export class RunnerLoop {
     if (this.stage !== null || this.vocabulary !== null) throw new RingError('internal', 'this runner already holds a stage or a vocabulary');
     const stage = openStage(options);
     this.stage = stage;
+    this.activations = options.activations ?? 'f32';
     this.warmUp(stage, options);
     this.reportResident(true);
     this.output.control({

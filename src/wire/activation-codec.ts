@@ -3,21 +3,25 @@
  *
  *     u32 little-endian length of the header | header (protobuf) | 0..3 zero bytes | payload
  *
- * The payload is `[tokens, hiddenSize]` f32 little-endian in slice order, or nothing. It starts on a multiple of four
- * from the frame's start, so that it can be read in place. Everything is checked before it is believed: a frame that
+ * The payload is `[tokens, hiddenSize]` f32 little-endian in slice order (or, packed, ggml's f16 or q8_0), or nothing. It starts on a
+ * multiple of four from the frame's start, so that f32 can be read in place. Everything is checked before it is believed: a frame that
  * lies about its shape is `bad_frame`.
  */
 import { RingError } from '../core/errors.js';
 import {
   MAX_ALTERNATIVES, MAX_GRAMMAR_CHARACTERS, MAX_GRAMMAR_START_CHARACTERS, MAX_GRAMMAR_STARTS,
 } from '../core/types.js';
-import type { Grammar, Pooling, SampledToken, SamplingSettings, SequenceOperation, SequenceSlice, TokenProbability } from '../core/types.js';
+import type { Grammar, PackedStates, Pooling, SampledToken, SamplingSettings, SequenceOperation, SequenceSlice, TokenProbability } from '../core/types.js';
 import { ringagent } from './gen/messages.js';
 
 const { Header, DType, Pooling: WirePooling } = ringagent.activation;
 
 const LENGTH_BYTES = 4;
 const FLOAT_BYTES = 4;
+const HALF_BYTES = 2;
+/** ggml's q8_0: so many values share a scale, and take so many bytes with it. */
+const Q8_BLOCK = 32;
+const Q8_BLOCK_BYTES = 34;
 /** Slices, operations and samples in one frame: more slots than any plan has. */
 const MAX_ITEMS = 4_096;
 /** Tokens in one step. */
@@ -42,12 +46,14 @@ export interface ActivationHeader {
 export interface Activation extends ActivationHeader {
   /** For the runner of the stage that looks tokens up; one per token, in slice order. */
   readonly tokens: Int32Array | null;
-  /** `[tokens, hiddenSize]` f32; a view of the frame when it is aligned. */
+  /** `[tokens, hiddenSize]` f32; a view of the frame when it is aligned. Null too where they are packed. */
   readonly hidden: Float32Array | null;
+  /** The same in fewer bytes; a view of the frame. Absent = they are not packed. */
+  readonly packed?: PackedStates;
   readonly hiddenSize: number;
 }
 
-/** Copies `hidden` once, into the frame. */
+/** Copies the hidden states once, into the frame. */
 export function encodeActivation(activation: Activation): Uint8Array {
   const header = Header.encode({
     planId: activation.planId,
@@ -55,14 +61,14 @@ export function encodeActivation(activation: Activation): Uint8Array {
     operations: activation.operations.map(toWireOperation),
     slices: activation.slices.map(({ draft, ...slice }) => (draft === undefined ? slice : { ...slice, draft: [...draft] })),
     tokens: activation.tokens === null ? [] : Array.from(activation.tokens),
-    dtype: activation.hidden === null ? DType.NONE : DType.F32,
+    dtype: dtypeOf(activation),
     hiddenSize: activation.hiddenSize,
     sampled: activation.sampled.map(({ probability, embedding, ...token }) => ({ ...token, probability: toWireProbability(probability), embedding: toWireEmbedding(embedding) })),
     computeMicros: activation.computeMicros,
     stageMicros: [...activation.stageMicros],
   }).finish();
   const payloadStart = align(LENGTH_BYTES + header.byteLength);
-  const payload = activation.hidden === null ? null : bytesOf(activation.hidden);
+  const payload = activation.packed?.bytes ?? (activation.hidden === null ? null : bytesOf(activation.hidden));
   const frame = Buffer.allocUnsafeSlow(payloadStart + (payload?.byteLength ?? 0));
   frame.writeUInt32LE(header.byteLength, 0);
   frame.set(header, LENGTH_BYTES);
@@ -82,20 +88,41 @@ export function decodeActivation(frame: Uint8Array): Activation {
   const header = fromWireHeader(wire);
   const total = header.slices.reduce((sum, slice) => sum + slice.tokens, 0);
   const payloadBytes = frame.byteLength - payloadStart;
-  let hidden: Float32Array | null = null;
-  if (wire.dtype === DType.F32) {
-    if (wire.hiddenSize < 1 || wire.hiddenSize > MAX_HIDDEN_SIZE) throw bad(`a hidden size of ${wire.hiddenSize}`);
-    if (payloadBytes !== total * wire.hiddenSize * FLOAT_BYTES) {
-      throw bad(`${payloadBytes} bytes of hidden states where the shape [${total}, ${wire.hiddenSize}] f32 has ${total * wire.hiddenSize * FLOAT_BYTES}`);
-    }
-    hidden = floatsOf(frame.subarray(payloadStart));
-  } else if (wire.dtype !== DType.NONE) {
-    throw bad(`an unknown element type (${String(wire.dtype)})`);
-  } else if (payloadBytes !== 0) {
-    throw bad(`${payloadBytes} bytes of payload without an element type`);
-  }
+  if (wire.dtype !== DType.NONE) checkShape(wire, total, payloadBytes);
+  else if (payloadBytes !== 0) throw bad(`${payloadBytes} bytes of payload without an element type`);
   if (wire.tokens.length !== 0 && wire.tokens.length !== total) throw bad(`${wire.tokens.length} token ids for ${total} tokens`);
-  return { ...header, tokens: wire.tokens.length === 0 ? null : Int32Array.from(wire.tokens), hidden, hiddenSize: wire.hiddenSize };
+  const payload = frame.subarray(payloadStart);
+  return {
+    ...header,
+    tokens: wire.tokens.length === 0 ? null : Int32Array.from(wire.tokens),
+    hidden: wire.dtype === DType.F32 ? floatsOf(payload) : null,
+    ...(wire.dtype === DType.F16 ? { packed: { type: 'f16', bytes: payload } } : wire.dtype === DType.Q8_0 ? { packed: { type: 'q8_0', bytes: payload } } : {}),
+    hiddenSize: wire.hiddenSize,
+  };
+}
+
+function dtypeOf({ hidden, packed }: Activation): ringagent.activation.DType {
+  if (packed !== undefined) return packed.type === 'f16' ? DType.F16 : DType.Q8_0;
+  return hidden === null ? DType.NONE : DType.F32;
+}
+
+function checkShape({ dtype, hiddenSize }: WireHeader, tokens: number, payloadBytes: number): void {
+  if (hiddenSize < 1 || hiddenSize > MAX_HIDDEN_SIZE) throw bad(`a hidden size of ${hiddenSize}`);
+  const expected = tokens * rowBytes(dtype, hiddenSize);
+  if (payloadBytes !== expected) {
+    throw bad(`${payloadBytes} bytes of hidden states where the shape [${tokens}, ${hiddenSize}] ${DType[dtype]?.toLowerCase() ?? ''} has ${expected}`);
+  }
+}
+
+function rowBytes(dtype: ringagent.activation.DType, hiddenSize: number): number {
+  switch (dtype) {
+    case DType.F32: return hiddenSize * FLOAT_BYTES;
+    case DType.F16: return hiddenSize * HALF_BYTES;
+    case DType.Q8_0:
+      if (hiddenSize % Q8_BLOCK !== 0) throw bad(`a hidden size of ${hiddenSize}, which is no whole blocks of q8_0`);
+      return (hiddenSize / Q8_BLOCK) * Q8_BLOCK_BYTES;
+    default: throw bad(`an unknown element type (${String(dtype)})`);
+  }
 }
 
 type WireHeader = InstanceType<typeof Header>;

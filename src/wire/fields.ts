@@ -6,7 +6,7 @@
  */
 import { RingError } from '../core/errors.js';
 import type { ErrorCode } from '../core/errors.js';
-import type { Backend, DeviceKind, GgmlCacheType } from '../core/types.js';
+import type { Backend, DeviceKind } from '../core/types.js';
 
 /** What protobufjs makes of a uint64, whatever its types say. */
 interface LongLike {
@@ -106,7 +106,6 @@ export function decodeBytes<T>(decoder: { decode(bytes: Uint8Array): T }, bytes:
 
 export const BACKENDS: readonly Backend[] = ['metal', 'cuda', 'vulkan', 'cpu'];
 export const DEVICE_KINDS: readonly DeviceKind[] = [...BACKENDS, 'mlx', 'ane', 'rocm', 'gpu'];
-export const CACHE_TYPES: readonly GgmlCacheType[] = ['f32', 'f16', 'bf16', 'q8_0', 'q4_0'];
 
 /** Every code, checked by the compiler: a code that is not here does not compile. */
 const ERROR_CODES: Readonly<Record<ErrorCode, true>> = {

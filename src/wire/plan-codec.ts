@@ -2,12 +2,13 @@
  * Plans, instances and what the coordinator wants, as protobuf (proto/control.proto), and back with everything checked.
  * Whether a plan makes sense is the reader's decision; here it has only the right shape.
  */
+import { CACHE_TYPES, PACKED_TYPES } from '../core/formats.js';
 import type {
-  DesiredState, Instance, InstanceLife, InstanceRequest, InstanceState, KeyValueCachePolicy, Plan, PlacementPolicy, PlanNote, RequestedNode, StagePlan, StageState,
+  ActivationType, DesiredState, Instance, InstanceLife, InstanceRequest, InstanceState, KeyValueCachePolicy, Plan, PlacementPolicy, PlanNote, RequestedNode, StagePlan, StageState,
   StageStatus, Term,
 } from '../core/types.js';
 import {
-  BACKENDS, badField, CACHE_TYPES, decodeBytes, DEVICE_KINDS, fitText, MAX_TEXT_CHARACTERS, readErrorCode, readFinite, readList, readName, readOneOf,
+  BACKENDS, badField, decodeBytes, DEVICE_KINDS, fitText, MAX_TEXT_CHARACTERS, readErrorCode, readFinite, readList, readName, readOneOf,
   readOptionalUnsigned, readRequired, readText, readUnsigned,
 } from './fields.js';
 import { fromHeldModelMessage, readRange, toHeldModelMessage } from './record-codec.js';
@@ -33,8 +34,8 @@ export function fromTermMessage(message: ringagent.control.Term.$Properties | nu
 }
 
 export function toRequestMessage(request: InstanceRequest): ringagent.control.InstanceRequest.$Properties {
-  const { life, nodeSettings, ...rest } = request;
-  return { ...rest, nodeSettings: (nodeSettings ?? []).map(toRequestedNodeMessage), ...(life === undefined ? {} : { life: { ...life } }) };
+  const { life, nodeSettings, activations, ...rest } = request;
+  return { ...rest, activations: packedName(activations), nodeSettings: (nodeSettings ?? []).map(toRequestedNodeMessage), ...(life === undefined ? {} : { life: { ...life } }) };
 }
 
 export function fromRequestMessage(message: ringagent.control.InstanceRequest.$Properties | null | undefined): InstanceRequest {
@@ -46,6 +47,8 @@ export function fromRequestMessage(message: ringagent.control.InstanceRequest.$P
     nodes: readOptionalUnsigned(request.nodes, 'request.nodes'),
     contextTokens: readOptionalUnsigned(request.contextTokens, 'request.context_tokens'),
     slots: readOptionalUnsigned(request.slots, 'request.slots'),
+    ...(request.activations ? { activations: readOneOf(request.activations, 'request.activations', PACKED_TYPES) } : {}),
+    ...(request.cacheType ? { cacheType: readOneOf(request.cacheType, 'request.cache_type', CACHE_TYPES) } : {}),
     ...(nodeSettings.length === 0 ? {} : { nodeSettings }),
     ...(request.life === null || request.life === undefined ? {} : { life: fromLifeMessage(request.life) }),
   };
@@ -156,6 +159,7 @@ function toPlanMessage(plan: Plan): ringagent.control.Plan.$Properties {
     slots: plan.slots,
     keyType: plan.keyType,
     valueType: plan.valueType,
+    activations: packedName(plan.activations),
     ...(plan.predictedTokensPerSecond === undefined ? {} : { predictedTokensPerSecond: plan.predictedTokensPerSecond }),
     explanation: plan.explanation.slice(0, MAX_NOTES).map((note) => ({ nodeId: note.nodeId ?? '', text: fitText(note.text), ...(note.passing === true ? { passing: true } : {}) })),
   };
@@ -172,9 +176,14 @@ function fromPlanMessage(message: ringagent.control.Plan.$Properties): Plan {
     slots: readUnsigned(message.slots, 'plan.slots'),
     keyType: readOneOf(message.keyType, 'plan.key_type', CACHE_TYPES),
     valueType: readOneOf(message.valueType, 'plan.value_type', CACHE_TYPES),
+    ...(message.activations ? { activations: readOneOf(message.activations, 'plan.activations', PACKED_TYPES) } : {}),
     ...(predicted === null ? {} : { predictedTokensPerSecond: readFinite(predicted, 'plan.predicted_tokens_per_second') }),
     explanation: readList(message.explanation, 'plan.explanation', MAX_NOTES, fromNoteMessage),
   };
+}
+
+function packedName(activations: ActivationType | undefined): string {
+  return activations === undefined || activations === 'f32' ? '' : activations;
 }
 
 function toStageMessage(stage: StagePlan): ringagent.control.StagePlan.$Properties {

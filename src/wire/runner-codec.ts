@@ -5,7 +5,7 @@
  */
 import { RingError } from '../core/errors.js';
 import type { ErrorCode } from '../core/errors.js';
-import type { Backend, Device, GgmlCacheType, KeyValueCachePolicy } from '../core/types.js';
+import type { ActivationType, Backend, Device, GgmlCacheType, KeyValueCachePolicy } from '../core/types.js';
 import type { ConvertOptions, EngineInventory, LoadedStage, MeasuredSpeed, MeasureOptions, StageOptions, StageRole, VocabularyTable } from '../ports.js';
 import { decodeBytes } from './fields.js';
 import { ringagent } from './gen/messages.js';
@@ -97,7 +97,7 @@ export function decodeFromRunner(bytes: Uint8Array): FromRunner {
 
 function toWire(message: ToRunner): ringagent.runner.ToRunner.$Properties {
   switch (message.kind) {
-    case 'load_stage': return { loadStage: { ...message.options, backend: message.options.backend ?? '', keyValueCache: message.options.keyValueCache ?? '' } };
+    case 'load_stage': return { loadStage: { ...message.options, backend: message.options.backend ?? '', keyValueCache: message.options.keyValueCache ?? '', activations: message.options.activations ?? '' } };
     case 'load_vocabulary': return { loadVocabulary: { headerFile: message.headerFile } };
     case 'tokenize': return { tokenize: message };
     case 'check_grammar': return { checkGrammar: { call: message.call, text: message.text } };
@@ -152,6 +152,7 @@ function fromWireOptions(wire: ringagent.runner.LoadStage.$Properties): StageOpt
     keyType: (wire.keyType ?? 'f16') as GgmlCacheType,
     valueType: (wire.valueType ?? 'f16') as GgmlCacheType,
     batchTokens: wire.batchTokens ?? 1,
+    ...(wire.activations ? { activations: wire.activations as ActivationType } : {}),
     ...(wire.keyValueCache ? { keyValueCache: wire.keyValueCache as KeyValueCachePolicy } : {}),
     ...(wire.deviceLayers === null || wire.deviceLayers === undefined ? {} : { deviceLayers: wire.deviceLayers }),
   };

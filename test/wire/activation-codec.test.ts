@@ -59,6 +59,19 @@ describe('activation frames', () => {
     expect(decoded.hidden).toBeNull();
   });
 
+  it('carry packed hidden states as they are, and refuse bytes that their shape does not have', () => {
+    const { hidden: _hidden, ...bare } = activation;
+    for (const packed of [{ type: 'f16', bytes: new Uint8Array(3 * 64 * 2).fill(7) }, { type: 'q8_0', bytes: new Uint8Array(3 * 68).fill(9) }] as const) {
+      const frame = encodeActivation({ ...bare, hidden: null, hiddenSize: 64, packed });
+      const decoded = decodeActivation(frame);
+      expect(decoded.hidden).toBeNull();
+      expect(decoded.packed?.type).toBe(packed.type);
+      expect(Buffer.from(decoded.packed?.bytes ?? []).equals(packed.bytes)).toBe(true);
+      expect(code(() => decodeActivation(frame.subarray(0, frame.byteLength - 2)))).toBe('bad_frame');
+    }
+    expect(code(() => decodeActivation(encodeActivation({ ...bare, hidden: null, hiddenSize: 40, packed: { type: 'q8_0', bytes: new Uint8Array(3 * 34) } })))).toBe('bad_frame');
+  });
+
   it('cost less than a hundred bytes beyond the hidden states at decode', () => {
     const hiddenSize = 2048;
     const frame = encodeActivation({

@@ -14,7 +14,13 @@ export namespace ringagent {
             NONE = 0,
 
             /** F32 value */
-            F32 = 1
+            F32 = 1,
+
+            /** F16 value */
+            F16 = 2,
+
+            /** Q8_0 value */
+            Q8_0 = 3
         }
 
         /**
@@ -1194,6 +1200,12 @@ export namespace ringagent {
             /** InstanceRequest life. */
             life?: (ringagent.control.Life.$Properties|null);
 
+            /** InstanceRequest activations. */
+            activations: string;
+
+            /** InstanceRequest cacheType. */
+            cacheType: string;
+
             /**
              * Encodes the specified InstanceRequest message. Does not implicitly {@link ringagent.control.InstanceRequest.verify|verify} messages.
              * @param message InstanceRequest message or plain object to encode
@@ -1238,6 +1250,12 @@ export namespace ringagent {
 
                 /** InstanceRequest life */
                 life?: (ringagent.control.Life.$Properties|null);
+
+                /** InstanceRequest activations */
+                activations?: (string|null);
+
+                /** InstanceRequest cacheType */
+                cacheType?: (string|null);
 
                 /** Unknown fields preserved while decoding when enabled */
                 $unknowns?: Uint8Array[];
@@ -1707,6 +1725,9 @@ export namespace ringagent {
             /** Plan predictedTokensPerSecond. */
             predictedTokensPerSecond?: (number|null);
 
+            /** Plan activations. */
+            activations: string;
+
             /**
              * Encodes the specified Plan message. Does not implicitly {@link ringagent.control.Plan.verify|verify} messages.
              * @param message Plan message or plain object to encode
@@ -1760,6 +1781,9 @@ export namespace ringagent {
 
                 /** Plan predictedTokensPerSecond */
                 predictedTokensPerSecond?: (number|null);
+
+                /** Plan activations */
+                activations?: (string|null);
 
                 /** Unknown fields preserved while decoding when enabled */
                 $unknowns?: Uint8Array[];
@@ -4747,6 +4771,9 @@ export namespace ringagent {
             /** LoadStage keyValueCache. */
             keyValueCache: string;
 
+            /** LoadStage activations. */
+            activations: string;
+
             /**
              * Encodes the specified LoadStage message. Does not implicitly {@link ringagent.runner.LoadStage.verify|verify} messages.
              * @param message LoadStage message or plain object to encode
@@ -4806,6 +4833,9 @@ export namespace ringagent {
 
                 /** LoadStage keyValueCache */
                 keyValueCache?: (string|null);
+
+                /** LoadStage activations */
+                activations?: (string|null);
 
                 /** Unknown fields preserved while decoding when enabled */
                 $unknowns?: Uint8Array[];

@@ -18,6 +18,8 @@ export const ringagent = $root.ringagent = (() => {
             const valuesById = $Object.create(null), values = $Object.create(valuesById);
             values[valuesById[0] = "NONE"] = 0;
             values[valuesById[1] = "F32"] = 1;
+            values[valuesById[2] = "F16"] = 2;
+            values[valuesById[3] = "Q8_0"] = 3;
             return values;
         })();
 
@@ -1831,6 +1833,8 @@ export const ringagent = $root.ringagent = (() => {
             InstanceRequest.prototype.slots = null;
             InstanceRequest.prototype.nodeSettings = $util.emptyArray;
             InstanceRequest.prototype.life = null;
+            InstanceRequest.prototype.activations = "";
+            InstanceRequest.prototype.cacheType = "";
 
             let $oneOfFields;
 
@@ -1874,6 +1878,10 @@ export const ringagent = $root.ringagent = (() => {
                         $root.ringagent.control.NodeSettings.encode(message.nodeSettings[i], writer.uint32(50).fork(), _depth + 1).ldelim();
                 if (message.life != null && $Object.hasOwnProperty.call(message, "life"))
                     $root.ringagent.control.Life.encode(message.life, writer.uint32(58).fork(), _depth + 1).ldelim();
+                if (message.activations != null && $Object.hasOwnProperty.call(message, "activations") && message.activations !== "")
+                    writer.uint32(66).string(message.activations);
+                if (message.cacheType != null && $Object.hasOwnProperty.call(message, "cacheType") && message.cacheType !== "")
+                    writer.uint32(74).string(message.cacheType);
                 if (message.$unknowns != null && $Object.hasOwnProperty.call(message, "$unknowns"))
                     for (let i = 0; i < message.$unknowns.length; ++i)
                         writer.raw(message.$unknowns[i]);
@@ -1958,6 +1966,24 @@ export const ringagent = $root.ringagent = (() => {
                             if (wireType !== 2)
                                 break;
                             message.life = $root.ringagent.control.Life.decode(reader, reader.size(), $undefined, _depth + 1, message.life);
+                            continue;
+                        }
+                    case 8: {
+                            if (wireType !== 2)
+                                break;
+                            if ((value = reader.stringVerify()).length)
+                                message.activations = value;
+                            else
+                                delete message.activations;
+                            continue;
+                        }
+                    case 9: {
+                            if (wireType !== 2)
+                                break;
+                            if ((value = reader.stringVerify()).length)
+                                message.cacheType = value;
+                            else
+                                delete message.cacheType;
                             continue;
                         }
                     }
@@ -2681,6 +2707,7 @@ export const ringagent = $root.ringagent = (() => {
             Plan.prototype.valueType = "";
             Plan.prototype.explanation = $util.emptyArray;
             Plan.prototype.predictedTokensPerSecond = null;
+            Plan.prototype.activations = "";
 
             let $oneOfFields;
 
@@ -2719,6 +2746,8 @@ export const ringagent = $root.ringagent = (() => {
                         $root.ringagent.control.PlanNote.encode(message.explanation[i], writer.uint32(74).fork(), _depth + 1).ldelim();
                 if (message.predictedTokensPerSecond != null && $Object.hasOwnProperty.call(message, "predictedTokensPerSecond"))
                     writer.uint32(81).double(message.predictedTokensPerSecond);
+                if (message.activations != null && $Object.hasOwnProperty.call(message, "activations") && message.activations !== "")
+                    writer.uint32(90).string(message.activations);
                 if (message.$unknowns != null && $Object.hasOwnProperty.call(message, "$unknowns"))
                     for (let i = 0; i < message.$unknowns.length; ++i)
                         writer.raw(message.$unknowns[i]);
@@ -2833,6 +2862,15 @@ export const ringagent = $root.ringagent = (() => {
                                 break;
                             message.predictedTokensPerSecond = reader.double();
                             message._predictedTokensPerSecond = "predictedTokensPerSecond";
+                            continue;
+                        }
+                    case 11: {
+                            if (wireType !== 2)
+                                break;
+                            if ((value = reader.stringVerify()).length)
+                                message.activations = value;
+                            else
+                                delete message.activations;
                             continue;
                         }
                     }
@@ -7521,6 +7559,7 @@ export const ringagent = $root.ringagent = (() => {
             LoadStage.prototype.batchTokens = 0;
             LoadStage.prototype.deviceLayers = null;
             LoadStage.prototype.keyValueCache = "";
+            LoadStage.prototype.activations = "";
 
             let $oneOfFields;
 
@@ -7561,6 +7600,8 @@ export const ringagent = $root.ringagent = (() => {
                     writer.uint32(88).uint32(message.deviceLayers);
                 if (message.keyValueCache != null && $Object.hasOwnProperty.call(message, "keyValueCache") && message.keyValueCache !== "")
                     writer.uint32(98).string(message.keyValueCache);
+                if (message.activations != null && $Object.hasOwnProperty.call(message, "activations") && message.activations !== "")
+                    writer.uint32(106).string(message.activations);
                 if (message.$unknowns != null && $Object.hasOwnProperty.call(message, "$unknowns"))
                     for (let i = 0; i < message.$unknowns.length; ++i)
                         writer.raw(message.$unknowns[i]);
@@ -7695,6 +7736,15 @@ export const ringagent = $root.ringagent = (() => {
                                 message.keyValueCache = value;
                             else
                                 delete message.keyValueCache;
+                            continue;
+                        }
+                    case 13: {
+                            if (wireType !== 2)
+                                break;
+                            if ((value = reader.stringVerify()).length)
+                                message.activations = value;
+                            else
+                                delete message.activations;
                             continue;
                         }
                     }
