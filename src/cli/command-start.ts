@@ -1,8 +1,12 @@
 /** `agent start`: runs this machine's agent in the foreground until it is told to stop. */
+import { existsSync } from 'node:fs';
 import { startAgent } from './compose.js';
 import type { StartedAgent, StartedFile, StartSettings } from './compose.js';
 import { loadClusterFile } from './config-file.js';
 import { RingError } from '../core/errors.js';
+import { nearestName } from '../core/nearest-name.js';
+import { cardOf, readCatalogue } from '../model/catalogue.js';
+import { isInternetReference } from '../model/internet-reference.js';
 import type { Log } from '../ports.js';
 import { acceptLicenceOf } from './licence.js';
 import { createLog } from './log.js';
@@ -64,10 +68,23 @@ export async function startCommand(flags: StartSettings, options: StartOptions):
   const status = agent.status();
   process.stdout.write(`ring-agent is running: node ${status.nodeId}, cluster "${status.cluster}"\n`);
   process.stdout.write(`OpenAI API: ${running.apiUrl}/v1\n`);
-  for (const notice of notices) process.stdout.write(`note: ${notice}\n`);
+  for (const notice of [...notices, ...await unknownModelNotices(settings, agent.models().map(({ name, digest }) => ({ name, digest })))]) process.stdout.write(`note: ${notice}\n`);
   if (!status.secured) {
     process.stdout.write('note: this cluster is open: any agent on this network may join it. "agent secret" shows how to close it.\n');
   }
+}
+
+/** Of names that nobody knows yet: another node may bring the model, or the name is a slip. */
+async function unknownModelNotices({ models, stateDirectory }: StartSettings, known: readonly { readonly name: string; readonly digest: string }[]): Promise<string[]> {
+  const names = models.filter((model) => model !== '' && !existsSync(model) && !isInternetReference(model));
+  if (names.length === 0) return [];
+  const cards = await readCatalogue(stateDirectory);
+  const isKnown = (name: string): boolean => cardOf(cards, name) !== null
+    || known.some((model) => [model.name, `${model.name}.gguf`].some((one) => one.toLowerCase() === name.toLowerCase()) || model.digest.startsWith(name.toLowerCase()));
+  return names.filter((name) => !isKnown(name)).map((name) => {
+    const meant = nearestName(name, [...known.map((model) => model.name), ...cards.map((card) => card.name)]);
+    return `no model ${JSON.stringify(name)} is known here${meant === null ? '.' : `: did you mean ${JSON.stringify(meant)}?`} It is served as soon as another node has it. "agent models" and "agent models search" list names.`;
+  });
 }
 
 async function readFile(path: string, log: Log): Promise<StartedFile> {

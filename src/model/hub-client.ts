@@ -337,7 +337,7 @@ function noRanges(url: string): RingError {
 
 function gaveUp(url: string, error: unknown): RingError {
   const known = whyUnreachable(error);
-  if (known !== null) return new RingError('source_failed', `no way to ${new URL(url).host}: ${known.why}. ${known.advice}. What came so far is kept`, { url, unreachable: true }, { cause: error });
+  if (known !== null) return new RingError('source_failed', `no way to ${new URL(url).host}: ${known.why}. ${known.advice}`, { url, unreachable: true }, { cause: error });
   const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error;
   return new RingError('source_failed', `${url} cannot be read: ${errorMessageOf(cause)}. ${MAX_FRUITLESS_ATTEMPTS} attempts brought nothing; what came so far is kept`, { url }, { cause: error });
 }

@@ -5,6 +5,7 @@ import { afterAll, describe, expect, it } from 'vitest';
 import { AgentProcess, runAgentCommand, temporaryDirectory } from '../support/agent-process.js';
 import { smallFile } from '../support/gguf.js';
 import { HubServer } from '../support/hub-server.js';
+import { waitUntil } from '../support/processes.js';
 
 const CARD = {
   name: 'mine', repository: 'tiny/Mine-GGUF', quants: ['Q8_0'], parameters: '1M', context: 128, licence: 'Own Terms', licenceUrl: 'https://example.org/terms', restricted: true,
@@ -29,7 +30,9 @@ describe('a licence that restricts use', () => {
 
     const card = await command('models', 'info', 'mine');
     expect(card.stdout, card.stderr).toMatch(/Own Terms\n +https:\/\/example\.org\/terms\n +restricts use: accept it with --accept-licence\n +sampling +temperature 0\.5, top-k 20/);
-    agent = await AgentProcess.start({ stateDir, args: ['--no-mdns', '--threads', '1'], env: { HF_ENDPOINT: hub.url } });
+    agent = await AgentProcess.start({ stateDir, args: ['--no-mdns', '--threads', '1', '--model', 'minne'], env: { HF_ENDPOINT: hub.url } });
+    const said = (): string => agent?.output() ?? '';
+    await waitUntil(() => said().includes('note: no model "minne" is known here: did you mean "mine"?'), { timeoutMs: 10_000, what: 'a note about the slip', detail: said });
     const refused = await command('models', 'pull', 'mine');
     expect(refused.code).toBe(1);
     expect(refused.stderr).toMatch(/restrict its use, the Own Terms: read them at https:\/\/example\.org\/terms, then accept them with "agent models accept mine" or --accept-licence/);
