@@ -84,7 +84,7 @@ export function agentOptions(command: Command): Command {
     .option('--allow-sleep', 'let this machine go to sleep while it serves (default: it is kept awake where the system allows)')
     .option('--replan-deadline <seconds>', 'how long an answer waits while its ring is planned again, before it ends with an error (default: 120)', positive)
     .option('--keep-alive <time>', 'how long a model stays that a request loaded: 5m, 1h30m, seconds, 0 (unloaded at once), -1 (for ever) (default: 5m)', keepAlive)
-    .option('--download-limit <MB/s>', 'most that models from the internet may take of the line, in MB (1e6 bytes) per second', positive)
+    .option('--download-limit <MB/s>', 'most that this machine reads of models from the internet, in MB (1e6 bytes) per second; what other nodes give is not counted', positive)
     .option('--ctx <tokens>', 'context of a sequence in tokens (default: the planner\'s choice)', count(1))
     .option('--slots <n>', 'sequences at once (default: the planner\'s choice)', count(1))
     .addOption(kvTypeOption())
