@@ -155,7 +155,6 @@ export class Agent implements AgentService {
     this.router = new RequestRouter({
       clock: ports.clock,
       log: ports.log,
-      nodeId: network.nodeId,
       vocabularies: this.vocabularies,
       send: (to, message) => this.send(to, message),
       resolveModel: (reference) => this.held.resolveRequested(reference),

@@ -62,7 +62,6 @@ class Bench {
     this.router = new RequestRouter({
       clock: this.clock,
       log: silent,
-      nodeId: 'origin',
       vocabularies: {
         table: async () => ({ pieces: PIECES, endOfGeneration: new Set<number>(), controlTexts: new Map(), bos: null, eos: null, addsBos: false }),
         tokenizeText: async () => PROMPT,
