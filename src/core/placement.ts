@@ -5,6 +5,7 @@
  * Pure. It must not know who asks, how nodes were found, or how a plan is carried out.
  */
 import { assignShardBackends } from './backends.js';
+import { balanceTimes } from './balanced-ring.js';
 import { nodeBudgets } from './budget.js';
 import { nodeSpeeds, ringTokensPerSecond } from './decode-speed.js';
 import type { RingStage } from './decode-speed.js';
@@ -90,7 +91,9 @@ function placeCandidates(
       }),
     };
     const fastest = wantsFastest(input) ? layFastest(problem) : null;
-    return { size, problem, result: fastest ?? (request.policy === 'manual' ? layManually(problem) : layByWeight(problem)) };
+    if (fastest !== null) return { size, problem, result: fastest };
+    const result = request.policy === 'manual' ? layManually(problem) : layByWeight(problem);
+    return { size, problem, result: wantsEvenTimes(input) && result.kind === 'laid' ? evened(problem, result) : result };
   };
   const ladder = contextLadder(input);
   const wanted = ladder[0];
@@ -127,6 +130,17 @@ function shardsByNode({ nodes, shape }: PlacementInput): ReadonlyMap<NodeId, rea
 /** Where people left the choice of nodes to us, or want one alone; an order, pins or a number of nodes are theirs. */
 function wantsFastest({ request, ordered, nodes }: PlacementInput): boolean {
   return request.policy === 'auto' && (request.nodes === null || request.nodes === 1) && !ordered && nodes.every((node) => node.settings?.layers === undefined);
+}
+
+/** Where people said how many nodes, and left the rest to us. */
+function wantsEvenTimes({ request, ordered, nodes }: PlacementInput): boolean {
+  return request.policy === 'auto' && request.nodes !== null && request.nodes > 1 && !ordered && nodes.every((node) => node.settings?.layers === undefined);
+}
+
+function evened(problem: LayerProblem, result: Extract<LayerResult, { kind: 'laid' }>): LayerResult {
+  const placed = balanceTimes(problem, result.placed);
+  if (placed === result.placed) return result;
+  return { ...result, placed, notes: [...result.notes, { nodeId: null, text: 'cut so that no stage takes much longer than another: many answers go at the pace of the slowest' }] };
 }
 
 interface SizedResult {

@@ -92,13 +92,12 @@ describe('policy auto', () => {
     expect(comparisonIn(plan)).toContain('1 node not measured yet, counted as the slowest');
   });
 
-  it('is ram_balanced while nothing was measured, and when the request names a number of nodes', () => {
+  it('is ram_balanced while nothing was measured', () => {
     const unmeasured = [fastNode('a', 8 * GB, null), fastNode('b', 8 * GB, null)];
     const plan = autoPlan(TEN, unmeasured);
     expect(countsIn(plan, unmeasured)).toEqual([5, 5]);
     expect(comparisonIn(plan)).toBe('no speed was measured yet: layers are shared out by memory');
-    const measured = [fastNode('a', 8 * GB, 10), fastNode('b', 8 * GB, 20)];
-    expect(countsIn(autoPlan(TEN, measured, { nodes: 2 }), measured)).toEqual([5, 5]);
+    expect(countsIn(autoPlan(TEN, unmeasured, { nodes: 2 }), unmeasured)).toEqual([5, 5]);
   });
 
   it('is the fastest node that holds the model when one is asked for, not the largest', () => {
