@@ -6,40 +6,33 @@ import { setMaxListeners } from 'node:events';
 import { ClusterNode } from '../core/cluster.js';
 import type { ClusterInput, ClusterOutput } from '../core/cluster.js';
 import { modelKey } from '../core/desired-state.js';
-import { errorMessageOf, RingError } from '../core/errors.js';
+import { RingError } from '../core/errors.js';
 import type { ControlMessage } from '../core/messages.js';
 import { placeModel } from '../core/placement.js';
-import type { ActivationType, Capabilities, DesiredState, GgmlCacheType, NodeId, Plan } from '../core/types.js';
+import type { ActivationType, DesiredState, GgmlCacheType, NodeId, Plan } from '../core/types.js';
 import { streamUnderEither, underEither } from '../either-signal.js';
 import type { Clock, FrameLink, Log, Machine, ModelDetails, ModelLibrary, ModelUpkeep, Network, PeerEvents, RemoteWeights, RingEdge, RunnerLauncher, SleepGuard } from '../ports.js';
 import { DeviceWatch } from './device-watch.js';
 import { embed } from './embeddings.js';
 import { createRemoteWeights } from './holders.js';
+import { Introductions } from './introductions.js';
 import { shardsInPlans } from './known-models.js';
-import { steadyLinks } from './link-record.js';
 import { Models } from './models.js';
+import { OwnCapabilities } from './own-capabilities.js';
 import { RequestRouter } from './request-router.js';
+import { RingTraces } from './ring-traces.js';
 import { RunnerPool } from './runner-pool.js';
 import type { AgentService, ClusterEventKind, ClusterStatus, ClusterUpdate, CompletionEvent, CompletionTask, EmbeddingAnswer, EmbeddingTask, InstanceView, ModelView, PlanRequest, Prompt, TracesView } from './service.js';
 import { StageWorker } from './stage-worker.js';
 import { clusterStatus } from './status-view.js';
 import type { ViewSources } from './status-view.js';
-import { RingTraces } from './ring-traces.js';
 import { Updates } from './updates.js';
 import { Vocabularies } from './vocabularies.js';
 
 /** How often the core is told the time. */
 const TICK_MS = 100;
-/** How often memory and disk are looked at. */
-const CAPABILITIES_INTERVAL_MS = 5_000;
-/** A change of free memory below this part of the whole is not worth telling everyone. */
-const MEMORY_CHANGE_PART = 0.05;
-const DISK_CHANGE_PART = 0.1;
 /** How long `stop` waits for running answers. */
 const DRAIN_DEADLINE_MS = 30_000;
-/** Nodes that one introduction names, and addresses of each. */
-const MAX_INTRODUCED = 256;
-const MAX_INTRODUCED_ADDRESSES = 24;
 /** Time for the last messages to leave. */
 const LEAVE_MS = 100;
 
@@ -84,6 +77,8 @@ export interface AgentPorts {
 }
 
 export class Agent implements AgentService {
+  /** Leaves alone what this node's plans use; a model that any plan uses is in use. */
+  readonly upkeep: ModelUpkeep | undefined;
   private readonly cluster: ClusterNode;
   private readonly worker: StageWorker;
   private readonly router: RequestRouter;
@@ -94,12 +89,10 @@ export class Agent implements AgentService {
   private readonly held: Models;
   private readonly updates: Updates;
   private readonly ringTraces: RingTraces;
-  private readonly introduced = new Set<NodeId>();
+  private readonly capabilities: OwnCapabilities;
+  private readonly introductions: Introductions;
   private readonly life = new AbortController();
-  private published: Capabilities | null = null;
-  private apiAddress = '';
   private cancelTick: () => void = () => undefined;
-  private cancelCapabilities: () => void = () => undefined;
   private statusesQueued = false;
   private lookedAt: DesiredState | null = null;
   private draining = false;
@@ -112,12 +105,22 @@ export class Agent implements AgentService {
     this.remote = createRemoteWeights(network, () => this.cluster.records());
     this.updates = new Updates(ports.clock);
     this.runners = new RunnerPool(ports.launcher, ports.clock, ports.log);
+    this.introductions = new Introductions(network, this.cluster);
+    this.capabilities = new OwnCapabilities(settings.temporary, {
+      clock: ports.clock,
+      log: ports.log,
+      machine: ports.machine,
+      library: ports.library,
+      network,
+      residentBytes: () => this.runners.residentBytes(),
+      changed: (capabilities) => this.step({ kind: 'capabilities', capabilities, addresses: network.addresses() }),
+    });
     this.devices = new DeviceWatch({
       clock: ports.clock,
       log: ports.log,
       machine: ports.machine,
       isBusy: () => ports.machine.isLoaded() || this.router.size > 0 || this.worker.statuses().some((status) => status.state === 'fetching' || status.state === 'loading'),
-      publish: () => this.publish(),
+      publish: () => this.capabilities.publish(),
     });
     this.vocabularies = new Vocabularies(ports.library, this.remote, ports.launcher, ports.clock, ports.log);
     this.held = new Models(settings, {
@@ -129,7 +132,7 @@ export class Agent implements AgentService {
       cluster: this.cluster,
       life: this.life.signal,
       step: (input) => this.step(input),
-      publish: () => this.publish(),
+      publish: () => this.capabilities.publish(),
       viewSources: () => this.viewSources(),
       aliveRecords: () => this.aliveRecords(),
       randomId: () => ports.randomId(),
@@ -167,9 +170,6 @@ export class Agent implements AgentService {
     });
   }
 
-  /** Leaves alone what this node's plans use; a model that any plan uses is in use. */
-  readonly upkeep: ModelUpkeep | undefined;
-
   /** What the network tells us; give it to `createNetwork`. */
   readonly peerEvents: PeerEvents = {
     connected: (nodeId, address) => {
@@ -178,7 +178,7 @@ export class Agent implements AgentService {
     },
     disconnected: (nodeId, reason) => {
       this.ports.log.info('a node is no longer connected', { nodeId, reason });
-      this.introduced.delete(nodeId);
+      this.introductions.peerLost(nodeId);
       this.step({ kind: 'peer_disconnected', nodeId, reason });
       this.worker.originLost(nodeId);
       this.router.peerLost(nodeId);
@@ -190,10 +190,8 @@ export class Agent implements AgentService {
 
   /** Publishes this node and starts to take part. */
   async start(apiAddress: string): Promise<void> {
-    this.apiAddress = apiAddress;
-    await this.publish();
+    await this.capabilities.start(apiAddress);
     this.tick();
-    this.scheduleCapabilities();
     this.devices.start();
     for (const model of this.settings.serve) void this.held.serve(model);
   }
@@ -276,7 +274,7 @@ export class Agent implements AgentService {
       while (this.router.size > 0 && this.ports.clock.now() < deadline) await this.pause(TICK_MS);
     }
     this.cancelTick();
-    this.cancelCapabilities();
+    this.capabilities.stop();
     this.step({ kind: 'leave' });
     // Before the others close their edges: what is over on purpose is no failure.
     await this.worker.stop();
@@ -293,31 +291,6 @@ export class Agent implements AgentService {
     this.cancelTick = this.ports.clock.after(TICK_MS, () => this.tick());
   }
 
-  private scheduleCapabilities(): void {
-    this.cancelCapabilities = this.ports.clock.after(CAPABILITIES_INTERVAL_MS, () => {
-      this.publish()
-        .catch((error: unknown) => this.ports.log.warn('the machine could not be looked at', { error: errorMessageOf(error) }))
-        .finally(() => {
-          if (!this.draining) this.scheduleCapabilities();
-        });
-    });
-  }
-
-  /** Tells the core what this machine has, if it changed enough to matter. */
-  private async publish(): Promise<void> {
-    const machine = await this.ports.machine.capabilities(this.runners.residentBytes());
-    const storeRoomBytes = await this.ports.library.roomBytes?.();
-    const links = steadyLinks(this.published?.links ?? [], this.network.links());
-    const next: Capabilities = {
-      ...machine, models: this.ports.library.models(), shards: this.ports.library.shards(), apiAddress: this.apiAddress, ...(links.length === 0 ? {} : { links }),
-      ...(this.settings.temporary ? { temporary: true } : {}),
-      ...(storeRoomBytes === undefined ? {} : { storeRoomBytes }),
-    };
-    if (this.published !== null && !differs(this.published, next)) return;
-    this.published = next;
-    this.step({ kind: 'capabilities', capabilities: next, addresses: this.network.addresses() });
-  }
-
   private receive(from: NodeId, message: ControlMessage): void {
     switch (message.kind) {
       case 'generate': return this.worker.generate(from, message);
@@ -332,20 +305,8 @@ export class Agent implements AgentService {
         return;
       default:
         this.step({ kind: 'message', from, message });
-        if (message.kind === 'record') this.introduce(from);
+        if (message.kind === 'record') this.introductions.introduce(from);
     }
-  }
-
-  /** Whom two nodes know both they should know each other, also where no multicast reaches. Once per connection. */
-  private introduce(newcomer: NodeId): void {
-    const peers = this.network.peers();
-    if (this.introduced.has(newcomer) || !peers.includes(newcomer)) return;
-    this.introduced.add(newcomer);
-    const known = this.cluster.records().map(({ nodeId, addresses }) => ({ nodeId, addresses: addresses.slice(0, MAX_INTRODUCED_ADDRESSES) }));
-    const self = known.find(({ nodeId }) => nodeId === newcomer);
-    const others = known.filter(({ nodeId }) => nodeId !== newcomer && nodeId !== this.network.nodeId && peers.includes(nodeId)).slice(0, MAX_INTRODUCED);
-    if (others.length > 0) this.network.send(newcomer, { kind: 'introduction', peers: others });
-    if (self !== undefined) for (const { nodeId } of others) this.network.send(nodeId, { kind: 'introduction', peers: [self] });
   }
 
   private send(to: NodeId, message: ControlMessage): boolean {
@@ -421,15 +382,4 @@ export class Agent implements AgentService {
   private viewSources(): ViewSources {
     return { cluster: this.cluster, headFigures: (planId: string) => this.worker.headFigures(planId), localStatuses: this.worker.statuses() };
   }
-}
-
-function differs(before: Capabilities, after: Capabilities): boolean {
-  const threshold = before.ramTotalBytes * MEMORY_CHANGE_PART;
-  if (Math.abs(before.ramAvailableBytes - after.ramAvailableBytes) > threshold) return true;
-  if (Math.abs(before.diskFreeBytes - after.diskFreeBytes) > threshold) return true;
-  const roomChange = Math.abs((before.storeRoomBytes ?? 0) - (after.storeRoomBytes ?? 0));
-  // What a small disk has room for matters sooner.
-  if (roomChange > Math.min(threshold, (before.storeRoomBytes ?? 0) * DISK_CHANGE_PART)) return true;
-  const steady = (capabilities: Capabilities): string => JSON.stringify({ ...capabilities, ramAvailableBytes: 0, diskFreeBytes: 0, storeRoomBytes: 0 });
-  return steady(before) !== steady(after);
 }
