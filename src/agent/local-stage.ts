@@ -8,7 +8,7 @@ import { pipe } from 'it-pipe';
 import { errorCodeOf, errorMessageOf, RingError } from '../core/errors.js';
 import type { NodeId, Plan, StagePlan, StageState, StageStatus } from '../core/types.js';
 import type { Clock, FrameLink, Log, ModelLibrary, Network, RemoteWeights, Runner, RunnerEvents, StageFiles, StageRole } from '../ports.js';
-import { decodeActivationHeader } from '../wire/activation-codec.js';
+import { decodeActivationHeader, encodeReturn } from '../wire/activation-codec.js';
 import type { ActivationHeader } from '../wire/activation-codec.js';
 import type { RunnerPool } from './runner-pool.js';
 
@@ -348,20 +348,21 @@ export class LocalStage {
   private fromRunner(body: Uint8Array): void {
     if (this.stopped) return;
     try {
-      if (this.isTail) {
-        const header = decodeActivationHeader(body);
-        this.events.sampled(header);
-        if (this.plan.stages.length === 1) {
-          this.events.stepReturned(header);
-          return;
-        }
-      }
-      if (this.waiting.length >= MAX_WAITING_FRAMES) throw new RingError('queue_full', `${MAX_WAITING_FRAMES} frames wait for the next stage's node`);
-      this.waiting.push(body);
-      void this.flush();
+      if (!this.isTail) return this.pass(body);
+      const header = decodeActivationHeader(body);
+      this.events.sampled(header);
+      if (this.isHead) this.events.stepReturned(header);
+      else this.pass(encodeReturn(body, header));
     } catch (error) {
       this.fail(error);
     }
+  }
+
+  /** To the next stage's node. */
+  private pass(frame: Uint8Array): void {
+    if (this.waiting.length >= MAX_WAITING_FRAMES) throw new RingError('queue_full', `${MAX_WAITING_FRAMES} frames wait for the next stage's node`);
+    this.waiting.push(frame);
+    void this.flush();
   }
 
   private async flush(): Promise<void> {

@@ -82,6 +82,14 @@ export function decodeActivationHeader(frame: Uint8Array): ActivationHeader {
   return fromWireHeader(readHeader(frame).header);
 }
 
+/** A step's last frame as the head wants it back, which knows the operations and tells nobody what the tokens came with. */
+export function encodeReturn(frame: Uint8Array, header: ActivationHeader): Uint8Array {
+  const isLean = header.operations.length === 0 && header.sampled.every(({ probability, embedding }) => probability === undefined && embedding === undefined);
+  if (isLean) return frame;
+  const sampled = header.sampled.map(({ probability: _probability, embedding: _embedding, ...token }) => token);
+  return encodeActivation({ ...header, operations: [], sampled, tokens: null, hidden: null, hiddenSize: 0 });
+}
+
 /** Header and payload, shapes checked against each other. Throws `bad_frame`. */
 export function decodeActivation(frame: Uint8Array): Activation {
   const { header: wire, payloadStart } = readHeader(frame);

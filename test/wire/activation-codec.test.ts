@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { RingError } from '../../src/core/errors.js';
-import { decodeActivation, decodeActivationHeader, encodeActivation } from '../../src/wire/activation-codec.js';
+import { decodeActivation, decodeActivationHeader, encodeActivation, encodeReturn } from '../../src/wire/activation-codec.js';
 import type { Activation } from '../../src/wire/activation-codec.js';
 
 const sampling = {
@@ -50,6 +50,17 @@ describe('activation frames', () => {
     const shifted = new Uint8Array(frame.byteLength + 1);
     shifted.set(frame, 1);
     expect(decodeActivation(shifted.subarray(1)).hidden).toEqual(activation.hidden);
+  });
+
+  it('go back to the head without what it knows and what it does not need', () => {
+    const last: Activation = { ...activation, hidden: null, hiddenSize: 0 };
+    const frame = encodeActivation(last);
+    const [token] = last.sampled;
+    expect(decodeActivation(encodeReturn(frame, decodeActivationHeader(frame)))).toEqual({
+      ...last, operations: [], sampled: [{ slot: token?.slot, sequenceId: token?.sequenceId, position: token?.position, token: token?.token, endOfGeneration: token?.endOfGeneration }],
+    });
+    const lean = encodeActivation({ ...last, operations: [], sampled: [] });
+    expect(encodeReturn(lean, decodeActivationHeader(lean))).toBe(lean);
   });
 
   it('carry token ids instead of hidden states to the stage that looks them up', () => {
