@@ -194,7 +194,7 @@ const FAMILIES: Readonly<Record<string, Family>> = {
   },
 };
 
-export const GENERATED_ARCHITECTURES: readonly string[] = Object.keys(FAMILIES);
+const GENERATED_ARCHITECTURES: readonly string[] = Object.keys(FAMILIES);
 
 function modelMetadata(recipe: ModelRecipe, s: Shape, family: Family): Map<string, GgufValue> {
   const entries: Record<string, GgufValue> = {

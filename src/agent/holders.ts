@@ -10,7 +10,7 @@ import type { Network, RemoteWeights, TensorContent, WeightsHeader } from '../po
 const MAX_OTHERS = 16;
 
 /** Peers that may have something of the model, best first, in the order of the records. */
-export function holdersOf(modelDigest: string, records: readonly NodeRecord[], self: NodeId, connected: ReadonlySet<NodeId>): NodeId[] {
+function holdersOf(modelDigest: string, records: readonly NodeRecord[], self: NodeId, connected: ReadonlySet<NodeId>): NodeId[] {
   const usable = records.filter((record) => record.nodeId !== self && connected.has(record.nodeId));
   const holds = (record: NodeRecord) => record.capabilities.models.find((model) => model.digest === modelDigest);
   const whole = usable.filter((record) => holds(record) !== undefined && holds(record)?.source === undefined);

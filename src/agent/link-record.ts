@@ -5,7 +5,7 @@
 import type { LinkFigures } from '../core/types.js';
 
 /** Of one record; by node id. */
-export const MAX_PUBLISHED_LINKS = 64;
+const MAX_PUBLISHED_LINKS = 64;
 /** A figure that changed by less than this is still the same. */
 const CHANGE_FACTOR = 2;
 

@@ -18,7 +18,7 @@ const TOKEN_DEADLINE_MS = 300_000;
 /** After the head said how many tokens there are: time for the tail's last ones. */
 const LAST_TOKENS_DEADLINE_MS = 3_000;
 /** Longest wait for a new plan after one ended under a request, unless the node's person says otherwise. */
-export const REPLAN_DEADLINE_MS = 120_000;
+const REPLAN_DEADLINE_MS = 120_000;
 /** A head that has not heard yet that its plan is active answers `not_ready`: ask again after this. */
 const RETRY_MS = 50;
 const MAX_RETRY_MS = 800;

@@ -6,9 +6,9 @@
 import { open } from 'node:fs/promises';
 import { errorMessageOf, RingError } from '../core/errors.js';
 
-export const API_KEY_FILE_BYTES_MAX = 64 * 1024;
+const API_KEY_FILE_BYTES_MAX = 64 * 1024;
 /** Shorter keys can be guessed over the LAN. */
-export const API_KEY_LENGTH_MIN = 16;
+const API_KEY_LENGTH_MIN = 16;
 
 /** Bits that let anybody but the owner read or write. */
 const OTHERS_MODE = 0o077;

@@ -9,7 +9,7 @@ import type { ApiEnv } from './api-options.js';
 import { BODY_BYTES_MAX, onBodyRead } from './guards.js';
 
 /** Sixteen of the largest, or a quarter of a million ordinary ones. */
-export const HELD_BODY_BYTES_MAX = 16 * BODY_BYTES_MAX;
+const HELD_BODY_BYTES_MAX = 16 * BODY_BYTES_MAX;
 const RETRY_AFTER_SECONDS = '2';
 
 /** A request's part of the budget. */

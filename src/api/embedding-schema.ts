@@ -9,7 +9,7 @@ import { unknownField } from './openai-fields.js';
 import { isTokenId, MODEL_NAME_LENGTH_MAX, parseFields } from './openai-schema.js';
 
 /** Texts in one request; OpenAI's limit. */
-export const INPUTS_MAX = 2048;
+const INPUTS_MAX = 2048;
 const DIMENSIONS_MAX = 2 ** 20;
 
 export interface EmbeddingRequest {

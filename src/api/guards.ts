@@ -21,7 +21,7 @@ export interface HostPolicy {
 }
 
 /** Host part of `host[:port]`, lower case, without brackets or final dot. Null when it is none. */
-export function hostNameOf(host: string): string | null {
+function hostNameOf(host: string): string | null {
   const match = /^(\[[0-9a-f:.]+\]|[a-z0-9._-]+)(?::\d{1,5})?$/i.exec(host.trim());
   const name = match?.[1];
   if (name === undefined) return null;

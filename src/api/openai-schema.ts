@@ -16,13 +16,13 @@ import { dropNeutralFields } from './openai-fields.js';
 import { callId, earlierCalls, requestedTools, toolCallsField, toolChoiceField, toolsField } from './openai-tools.js';
 
 export const MODEL_NAME_LENGTH_MAX = 1024;
-export const LOGIT_BIAS_ENTRIES_MAX = 1024;
+const LOGIT_BIAS_ENTRIES_MAX = 1024;
 /** Larger values are taken as "as many as pay". */
 const SPECULATIVE_MAX = 1_024;
 /** Answers to one request. */
-export const CHOICES_MAX = 32;
+const CHOICES_MAX = 32;
 /** Values (list items and object fields) in a request, the prompt's token ids aside. */
-export const BODY_VALUES_MAX = 100_000;
+const BODY_VALUES_MAX = 100_000;
 const TEMPERATURE_MAX = 100;
 const TOKEN_ID_MAX = 2 ** 31 - 1;
 const U32_MAX = 2 ** 32 - 1;

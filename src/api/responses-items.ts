@@ -6,7 +6,7 @@
 import { z } from 'zod';
 
 /** Items in one request. */
-export const ITEMS_MAX = 20_000;
+const ITEMS_MAX = 20_000;
 const TOOL_NAME_LENGTH_MAX = 128;
 const ID_LENGTH_MAX = 256;
 

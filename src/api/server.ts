@@ -23,9 +23,9 @@ import { CLIENT_STALL_MS, HEARTBEAT_MS, within } from './sse.js';
 export const API_HOST_DEFAULT = '127.0.0.1';
 export const API_PORT_DEFAULT = 11500;
 /** How many ports after the default one are tried. */
-export const API_PORT_TRIES = 32;
+const API_PORT_TRIES = 32;
 /** Answers in progress may take so long to end by themselves when the agent stops; then they are cut with an error. */
-export const API_CLOSE_DEADLINE_MS = 5_000;
+const API_CLOSE_DEADLINE_MS = 5_000;
 
 /** After the cut: time to send the error. */
 const CUT_DEADLINE_MS = 500;

@@ -34,7 +34,7 @@ export async function findFileNodes(file: ClusterFile, nodes: readonly Seen[]): 
   return { requested, missing };
 }
 
-export function fileNodeName(index: number, node: ClusterFileNode): string {
+function fileNodeName(index: number, node: ClusterFileNode): string {
   return `node ${index + 1} (${addressText(node)}${node.ssh === null ? '' : `, ssh ${node.ssh}`})`;
 }
 

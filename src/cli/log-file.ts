@@ -9,7 +9,7 @@ import { join } from 'node:path';
 import { errorMessageOf } from '../core/errors.js';
 
 const DIRECTORY = 'logs';
-export const MAX_LOG_FILE_BYTES = 4 << 20;
+const MAX_LOG_FILE_BYTES = 4 << 20;
 /** With the one that is written. */
 export const LOG_FILES = 3;
 const POLL_MS = 250;

@@ -75,7 +75,7 @@ export function renderModels(models: readonly ModelView[]): string {
 }
 
 /** The stages in ring order, from the head back to it: `mac 0-15 ─▶ pc 16-31 ─▶ (mac)`. Wrapped between nodes. */
-export function ringText(
+function ringText(
   stages: readonly { readonly nodeId: NodeId; readonly range: LayerRange }[],
   names: ReadonlyMap<NodeId, string>,
 ): string {
@@ -96,7 +96,7 @@ export function ringText(
   return [...lines, line].join('\n');
 }
 
-export function nodeNames(nodes: readonly NodeView[]): ReadonlyMap<NodeId, string> {
+function nodeNames(nodes: readonly NodeView[]): ReadonlyMap<NodeId, string> {
   return distinctNames(nodes.map(({ nodeId, capabilities }) => ({ nodeId, hostname: capabilities?.hostname ?? '' })));
 }
 

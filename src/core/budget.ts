@@ -13,7 +13,7 @@ import type { Backend, DeviceKind, NodeId, PlanNote } from './types.js';
 const DEVICE_MEMORY_PERCENT = 85n;
 /** Without a cluster file, this much of a machine's memory stays free, and never less than the minimum. */
 const DEFAULT_RESERVE_PERCENT = 10n;
-export const MIN_RESERVE_BYTES = 1e9;
+const MIN_RESERVE_BYTES = 1e9;
 
 export interface NodeBudget {
   readonly nodeId: NodeId;
@@ -141,7 +141,7 @@ function largestDevice(node: PlacementNode, backend: Backend): { readonly memory
 }
 
 /** max(1 GB, 10 % of the machine's memory), so that 8 GB machines take part. */
-export function defaultReserveBytes(ramTotalBytes: number): number {
+function defaultReserveBytes(ramTotalBytes: number): number {
   return Math.max(MIN_RESERVE_BYTES, percentOf(ramTotalBytes, DEFAULT_RESERVE_PERCENT));
 }
 

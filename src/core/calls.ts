@@ -6,11 +6,11 @@ import type { ErrorCode } from './errors.js';
 import type { LoadMessage, ReplyMessage, UnloadMessage } from './messages.js';
 import type { Millis, NodeId } from './types.js';
 
-export const MAX_PENDING_CALLS = 256;
+const MAX_PENDING_CALLS = 256;
 /** From the request to its refusal when no coordinator answers. */
-export const CALL_TIMEOUT_MS = 10_000;
+const CALL_TIMEOUT_MS = 10_000;
 /** An unanswered call is sent again after this. */
-export const CALL_RESEND_MS = 1_000;
+const CALL_RESEND_MS = 1_000;
 
 export type Call = LoadMessage | UnloadMessage;
 

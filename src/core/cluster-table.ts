@@ -9,7 +9,7 @@ import type { ClusterMember } from './planning.js';
 import type { Millis, NodeId, NodeRecord } from './types.js';
 
 /** How long a new coordinator, or the coming of a node, holds up plans until everyone follows. */
-export const SETTLE_MS = 1_500;
+const SETTLE_MS = 1_500;
 
 export interface TableSources {
   readonly membership: Membership;

@@ -32,9 +32,9 @@ import type { DesiredState, InstanceRequest, Millis, ModelShape, NodeId, NodeRec
 export type { ClusterInput, ClusterOutput, ClusterSettings } from './cluster-io.js';
 
 /** A dead node stays in the table this long. */
-export const FORGET_DEAD_AFTER_MS = 3_600_000;
+const FORGET_DEAD_AFTER_MS = 3_600_000;
 /** Serials of one incarnation: a node that starts anew never uses a plan id again. */
-export const SERIALS_PER_INCARNATION = 10_000;
+const SERIALS_PER_INCARNATION = 10_000;
 /** Shapes kept; each is some kilobytes. */
 const MAX_SHAPES = 64;
 

@@ -15,19 +15,19 @@ import { compareIds, compareTerms, isTerm } from './terms.js';
 import type { Millis, NodeId, Term } from './types.js';
 
 /** A newcomer listens for a coordinator this long, from its first connection on. */
-export const ELECTION_TIMEOUT_MS = 1_000;
+const ELECTION_TIMEOUT_MS = 1_000;
 /** Added per rank among the living, so that the first claim is heard before the second is made. */
-export const CLAIM_STAGGER_MS = 200;
+const CLAIM_STAGGER_MS = 200;
 /** Ranks beyond wait no longer than this one; their claims may meet, and then the stronger stays. */
-export const MAX_STAGGER_RANK = 8;
+const MAX_STAGGER_RANK = 8;
 /** A node without any peer coordinates itself after this. */
-export const SOLO_WAIT_MS = 500;
+const SOLO_WAIT_MS = 500;
 /** A coordinator that lives but does not say so has stepped down. */
-export const COORDINATOR_TIMEOUT_MS = 2_000;
+const COORDINATOR_TIMEOUT_MS = 2_000;
 /** A claim that does not carry our instances may be on its way to do so; then we claim too, and are heard. */
-export const ADOPTION_WAIT_MS = 1_000;
+const ADOPTION_WAIT_MS = 1_000;
 /** The weaker of two coordinators yields after this even if the stronger never took its instances over. */
-export const ADOPTION_DEADLINE_MS = 5_000;
+const ADOPTION_DEADLINE_MS = 5_000;
 
 export type Role = 'waiting' | 'follower' | 'coordinator';
 

@@ -12,7 +12,7 @@ export const DEFAULT_KEEP_ALIVE_MS = 5 * 60_000;
 /** An instance that nobody used yet waits at least this long for the request that it was loaded for. */
 export const FIRST_USE_MS = 30_000;
 /** One that failed waits at least this long for what it lacks: answers under way may be waiting with it. */
-export const FAILED_KEPT_MS = 150_000;
+const FAILED_KEPT_MS = 150_000;
 
 /** Loaded by hand. */
 export const LOADED_LIFE: InstanceLife = { pinned: false, keepAliveMs: null, returns: true };

@@ -8,7 +8,7 @@ import { compareIds } from './terms.js';
 import type { Capabilities, NodeId, NodeRecord } from './types.js';
 
 /** Records in the table, ours included; far above a LAN. */
-export const MAX_NODES = 1_024;
+const MAX_NODES = 1_024;
 
 export type AcceptResult =
   | { readonly kind: 'new' | 'restarted' | 'updated'; readonly record: NodeRecord }

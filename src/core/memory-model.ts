@@ -9,9 +9,9 @@ import { assert } from './errors.js';
 import type { GgmlCacheType, LayerRange, ModelShape } from './types.js';
 
 /** libllama rounds the cells of a sequence up to a multiple of this. */
-export const CACHE_CELL_PADDING = 256;
+const CACHE_CELL_PADDING = 256;
 /** Tokens in one engine call when nobody says otherwise (n_batch = n_ubatch). */
-export const DEFAULT_BATCH_TOKENS = 512;
+const DEFAULT_BATCH_TOKENS = 512;
 /** The engine's libraries, and what a process needs once a stage has run. */
 const STAGE_CONSTANT_BYTES = 8.5e6;
 /** What a runner grows by while it serves: JavaScript's heap (process/runner-process.ts bounds its young part), frames on the pipe. */

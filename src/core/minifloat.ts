@@ -6,7 +6,7 @@
  */
 
 /** Widest format. */
-export const MAX_MINIFLOAT_BITS = 8;
+const MAX_MINIFLOAT_BITS = 8;
 
 export interface Minifloat {
   /** e.g. `f4e3m0` */

@@ -13,8 +13,8 @@ import type {
 } from './types.js';
 
 /** Cache types that keep answers exact (engine.md, "Exactness"). */
-export const KEY_TYPE: GgmlCacheType = 'q8_0';
-export const VALUE_TYPE: GgmlCacheType = 'f16';
+const KEY_TYPE: GgmlCacheType = 'q8_0';
+const VALUE_TYPE: GgmlCacheType = 'f16';
 /** For key heads that do not fill q8_0's blocks: these two are exact together as well. */
 const UNALIGNED_KEY_TYPE: GgmlCacheType = 'f16';
 const UNALIGNED_VALUE_TYPE: GgmlCacheType = 'bf16';

@@ -15,7 +15,7 @@ export interface ReasoningMarks {
 }
 
 /** Of current open models: DeepSeek, Qwen, GLM and most others; ByteDance; Mistral; Kimi; Cohere; EXAONE. */
-export const REASONING_MARKS: readonly ReasoningMarks[] = [
+const REASONING_MARKS: readonly ReasoningMarks[] = [
   { open: '<think>', close: '</think>' },
   { open: '<seed:think>', close: '</seed:think>' },
   { open: '[THINK]', close: '[/THINK]' },

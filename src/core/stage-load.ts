@@ -6,7 +6,7 @@
 import type { Millis } from './types.js';
 
 /** Short enough to show what is going on, long enough to hold many steps. */
-export const LOAD_WINDOW_MS = 5_000;
+const LOAD_WINDOW_MS = 5_000;
 
 interface Window {
   readonly startedAtMs: Millis;

@@ -5,7 +5,7 @@
 import type { NodeId, Term } from './types.js';
 
 /** No real cluster gets here; a peer that claims more is not believed, so that counters cannot run out. */
-export const MAX_TERM_COUNTER = 2 ** 48;
+const MAX_TERM_COUNTER = 2 ** 48;
 
 export function isTerm(term: Term): boolean {
   return Number.isSafeInteger(term.counter) && term.counter >= 1 && term.counter <= MAX_TERM_COUNTER && term.node.length > 0;

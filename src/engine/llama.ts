@@ -327,7 +327,7 @@ export function viewMemory(pointer: bigint, bytes: number): ArrayBuffer {
 }
 
 /** A C string. */
-export function readString(pointer: bigint): string {
+function readString(pointer: bigint): string {
   return koffi.decode.string(pointer);
 }
 

@@ -7,9 +7,9 @@
  */
 
 /** Rows that such kernels take at once. */
-export const PADDED_MULTIPLE = 4;
+const PADDED_MULTIPLE = 4;
 /** Largest batch that is padded: beyond it the rest is a small part. */
-export const MAX_PADDED_LANES = 16;
+const MAX_PADDED_LANES = 16;
 const JUDGED_CALLS = 2;
 /** After so many calls of a size, the other way is measured again. */
 const JUDGED_AGAIN_AFTER_CALLS = 512;

@@ -39,7 +39,7 @@ export interface SamplerHistory {
 }
 
 /** Seed of the draw at `position`: well mixed, and never the value that means random. u32 to u32. */
-export function stepSeed(seed: number, position: number): number {
+function stepSeed(seed: number, position: number): number {
   let hash = (Math.imul(seed ^ 0x9e37_79b9, 0x85eb_ca6b) ^ Math.imul(position + 1, 0xc2b2_ae35)) >>> 0;
   hash = Math.imul(hash ^ (hash >>> 16), 0x21f0_aaad) >>> 0;
   hash = Math.imul(hash ^ (hash >>> 15), 0x735a_2d97) >>> 0;

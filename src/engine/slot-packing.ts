@@ -9,7 +9,7 @@ import type { SequenceSlice } from '../core/types.js';
 import { paddedLanes } from './padding-choice.js';
 
 /** Largest hole that is closed with padding: a padded lane costs less than another pass over the weights. */
-export const MAX_PADDING_GAP = 3;
+const MAX_PADDING_GAP = 3;
 /** Lanes longer than this are not padded: prefill is bound by arithmetic, and padding is arithmetic. */
 export const MAX_PADDED_LANE_TOKENS = 4;
 

@@ -17,7 +17,7 @@ type Numeric = number | LongLike | null | undefined;
 
 export const MAX_NAME_CHARACTERS = 256;
 export const MAX_TEXT_CHARACTERS = 16_384;
-export const SHA256_BYTES = 32;
+const SHA256_BYTES = 32;
 
 export function badField(field: string, why: string): RingError {
   return new RingError('bad_frame', `the peer sent a message that makes no sense: ${field} ${why}`, { field });

@@ -7,7 +7,7 @@
  */
 import { assert, RingError } from '../core/errors.js';
 
-export const FRAME_HEADER_BYTES = 4;
+const FRAME_HEADER_BYTES = 4;
 
 /**
  * First allocation for a frame that comes in pieces; beyond it, memory grows with what arrives. The allocation is not

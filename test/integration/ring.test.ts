@@ -212,7 +212,7 @@ describe('a ring of three agents', () => {
   it('says that a served model has another context than is asked for, and which name was meant', async () => {
     const load = (json: object) => agentAt(2).call({ path: '/v1/cluster/load', json: { model: MODEL, ...json } });
     const other = await load({ contextTokens: 256 });
-    expect([other.status, await other.json()]).toMatchObject([409, { error: { code: 'conflict', message: expect.stringContaining('context of 512 tokens and 16 slots') as string } }]);
+    expect([other.status, await other.json()]).toMatchObject([409, { error: { code: 'conflict', message: expect.stringContaining('context of 512 tokens, 16 slots') as string } }]);
     expect((await load({ contextTokens: CONTEXT, slots: 16 })).status).toBe(200);
     await expect(client(1).chat.completions.create({ model: 'kjv_q8_0', messages: [{ role: 'user', content: 'x' }] })).rejects.toThrow(`did you mean "${MODEL}"`);
   });

@@ -28,7 +28,7 @@ export function memoryLog(lines: string[] = []): Log {
   return { debug: write('debug'), info: write('info'), warn: write('warn'), error: write('error'), child: () => memoryLog(lines) };
 }
 
-export const noWeights: WeightsProvider = { header: () => Promise.resolve(null), tensor: () => Promise.resolve(null) };
+const noWeights: WeightsProvider = { header: () => Promise.resolve(null), tensor: () => Promise.resolve(null) };
 
 export interface ReceivedLink {
   readonly from: NodeId;

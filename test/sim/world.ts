@@ -28,7 +28,7 @@ export interface Weather {
   ordered: boolean;
 }
 
-export const FAIR: Weather = { loss: 0, duplication: 0, minDelayMs: 1, maxDelayMs: 5, ordered: true };
+const FAIR: Weather = { loss: 0, duplication: 0, minDelayMs: 1, maxDelayMs: 5, ordered: true };
 
 interface LocalStage {
   readonly plan: Plan;

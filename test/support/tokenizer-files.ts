@@ -15,7 +15,7 @@ const SPACE = '\u2581';
 type Json = Readonly<Record<string, unknown>>;
 
 /** The 256 bytes as printable characters, as GPT-2 has them. */
-export function byteCharacters(): string[] {
+function byteCharacters(): string[] {
   const printable = [[33, 126], [161, 172], [174, 255]].flatMap(([from = 0, to = 0]) => Array.from({ length: to - from + 1 }, (_, index) => from + index));
   let next = 256;
   return Array.from({ length: 256 }, (_, byte) => String.fromCodePoint(printable.includes(byte) ? byte : next++));
@@ -63,7 +63,7 @@ export interface TokenizerFiles {
 
 const added = (id: number, content: string, special: boolean): Json => ({ id, content, single_word: false, lstrip: false, rstrip: false, normalized: !special, special });
 
-export const SPLITS = {
+const SPLITS = {
   'llama-bpe': '(?i:\'s|\'t|\'re|\'ve|\'m|\'ll|\'d)|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|\\p{N}{1,3}| ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+',
   qwen2: '(?i:\'s|\'t|\'re|\'ve|\'m|\'ll|\'d)|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|\\p{N}| ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+',
   tekken: '[^\\r\\n\\p{L}\\p{N}]?[\\p{Lu}\\p{Lt}\\p{Lm}\\p{Lo}\\p{M}]*[\\p{Ll}\\p{Lm}\\p{Lo}\\p{M}]+|[^\\r\\n\\p{L}\\p{N}]?[\\p{Lu}\\p{Lt}\\p{Lm}\\p{Lo}\\p{M}]+[\\p{Ll}\\p{Lm}\\p{Lo}\\p{M}]*|\\p{N}| ?[^\\s\\p{L}\\p{N}]+[\\r\\n/]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+',

@@ -128,7 +128,7 @@ class NameNode {
   }
 }
 
-export function withoutPoints(ranges: readonly CharacterRange[], points: readonly number[]): readonly CharacterRange[] {
+function withoutPoints(ranges: readonly CharacterRange[], points: readonly number[]): readonly CharacterRange[] {
   let left = [...ranges];
   for (const point of points) {
     left = left.flatMap(([first, last]): CharacterRange[] => {

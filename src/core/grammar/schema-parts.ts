@@ -27,7 +27,7 @@ export function isRecord(value: unknown): value is Schema {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-export function sameJson(left: unknown, right: unknown): boolean {
+function sameJson(left: unknown, right: unknown): boolean {
   return JSON.stringify(sorted(left)) === JSON.stringify(sorted(right));
 }
 
