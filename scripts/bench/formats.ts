@@ -1,6 +1,7 @@
 /**
- * `npm run bench -- --perplexity`: the built-in model in every precision of weights and with every type of KV cache, on a
- * text of its own language that it was not trained on, as two tables and a sentence for each promise.
+ * `npm run bench -- --perplexity`: the built-in model in every precision of weights and with every type of KV cache, and as
+ * a ring of two with every type of hidden states between them, on a text of its own language that it was not trained on: three
+ * tables, and a sentence for each promise.
  *
  * The text: Revelation 6 to 22 of the King James text (public domain), a verse a line, as the model was trained on the
  * rest of it. Another model may be named; then the text is just a text.
@@ -11,12 +12,14 @@
  */
 import { mkdir, readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
+import type { ActivationType } from '../../src/core/types.js';
 import { cacheBytes } from '../../src/core/memory-model.js';
 import { parsePrecision, weightStorage } from '../../src/core/precision.js';
 import { readGgufHeader } from '../../src/model/gguf-reader.js';
 import { modelShape } from '../../src/model/model-shape.js';
 import { builtInModelPath } from '../../src/model/model-store.js';
 import { convertFile } from '../../src/runner/convert-file.js';
+import { openCutModel } from './cut-model.js';
 import { heldOutText, PLAIN_CACHE, QualityMeter } from './perplexity.js';
 import type { CacheTypes, FormatQuality } from './perplexity.js';
 import { align } from './report.js';
@@ -30,6 +33,10 @@ const CACHES: readonly (CacheTypes & { readonly bits: number })[] = [
   { keyType: 'f32', valueType: 'f32', bits: 32 }, { keyType: 'f16', valueType: 'f16', bits: 16 }, { keyType: 'bf16', valueType: 'bf16', bits: 16 },
   { keyType: 'f16', valueType: 'bf16', bits: 16 }, { keyType: 'q8_0', valueType: 'f16', bits: 8 }, { keyType: 'q8_0', valueType: 'q8_0', bits: 8 },
   { keyType: 'q4_0', valueType: 'q4_0', bits: 4 },
+];
+/** Hidden states between two stages; `blockBytes` are of 32 values. */
+const ACTIVATIONS: readonly { readonly type: ActivationType; readonly bits: number; readonly blockBytes: number }[] = [
+  { type: 'f32', bits: 32, blockBytes: 128 }, { type: 'f16', bits: 16, blockBytes: 64 }, { type: 'q8_0', bits: 8, blockBytes: 34 },
 ];
 /** The reference's predictions are kept: `4 * vocabulary` bytes a token. */
 const MAX_REFERENCE_BYTES = 256e6;
@@ -53,6 +60,7 @@ export interface FormatsResult {
   readonly textBytes: number;
   readonly weights: readonly MeasuredFormat[];
   readonly caches: readonly MeasuredFormat[];
+  readonly activations: readonly MeasuredFormat[];
 }
 
 /** `say` tells what is measured now. */
@@ -86,7 +94,14 @@ export async function measureFormats(model: string | null, packageDirectory: str
       sum + cacheBytes(keys, types.keyType) + cacheBytes(shape.valueElementsPerToken[layer] ?? 0, types.valueType), 0);
     caches.push({ ...cachesMeter.measure(name, modelFile, types), bits, bytes, storage: name });
   }
-  return { model: modelFile, windows: text.windows.length, textBytes: text.bytes, weights, caches };
+  const activations: MeasuredFormat[] = [];
+  const activationsMeter = new QualityMeter(text);
+  for (const { type, bits, blockBytes } of ACTIVATIONS) {
+    say(`hidden states in ${type}`);
+    const cut = await openCutModel(modelFile, shape.layers, directory, type, activationsMeter.stageOptions(PLAIN_CACHE));
+    activations.push({ ...activationsMeter.score(type, cut), bits, bytes: (shape.hiddenSize / 32) * blockBytes, storage: type });
+  }
+  return { model: modelFile, windows: text.windows.length, textBytes: text.bytes, weights, caches, activations };
 }
 
 async function isThere(path: string): Promise<boolean> {
@@ -107,7 +122,9 @@ export function formatLines(result: FormatsResult): readonly string[] {
     `${result.model}: ${result.windows} windows, ${result.textBytes} bytes of text that it was not trained on`,
     '', ...table(['weights', 'stored as, MB of layers', 'perplexity', 'over f32', 'bits/byte', 'divergence'], result.weights, ({ storage, bytes }) => `${storage} ${(bytes / 1e6).toFixed(2)}`),
     '', ...table(['keys/values', 'bytes a token', 'perplexity', 'over f32', 'bits/byte', 'divergence'], result.caches, ({ bytes }) => String(bytes)),
+    '', ...table(['activations', 'bytes a hop', 'perplexity', 'over f32', 'bits/byte', 'divergence'], result.activations, ({ bytes }) => String(bytes)),
     '', ...formatPromises('weights', result.weights), ...formatPromises('keys/values', result.caches),
+    ...formatPromises('activations', result.activations),
   ];
 }
 

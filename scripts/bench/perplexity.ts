@@ -3,11 +3,13 @@
  * predictions are from those of another one.
  *
  * The text is cut into windows that each begin anew; all of them are scored token by token, several windows at a time.
- * It must not know agents or rings: one stage with the whole model, in this process.
+ * It must not know agents or rings: a model in this process.
  */
 import type { GgmlCacheType, SamplingSettings } from '../../src/core/types.js';
 import { openStage } from '../../src/engine/stage.js';
 import { openVocabulary } from '../../src/engine/vocabulary.js';
+import type { StageOptions } from '../../src/ports.js';
+import type { Scored } from './cut-model.js';
 
 export interface FormatQuality {
   readonly name: string;
@@ -62,14 +64,21 @@ export class QualityMeter {
 
   constructor(private readonly text: HeldOutText) {}
 
+  /** How a stage that can be scored is opened, under these types of keys and values. */
+  stageOptions(types: CacheTypes): Omit<StageOptions, 'role' | 'stageFile' | 'embedding'> {
+    const { windows } = this.text;
+    return { backend: 'cpu', threads: 1, contextTokens: (windows[0]?.length ?? 0) + 1, slots: Math.min(SLOTS, windows.length), ...types, batchTokens: SLOTS };
+  }
+
   measure(name: string, modelFile: string, types: CacheTypes): FormatQuality {
+    return this.score(name, openStage({ role: 'whole', stageFile: modelFile, embedding: null, ...this.stageOptions(types) }));
+  }
+
+  /** Closes the stage. */
+  score(name: string, stage: Scored): FormatQuality {
     const { windows, bytes, firstToken } = this.text;
     const windowTokens = windows[0]?.length ?? 0;
     const isReference = this.reference.length === 0;
-    const stage = openStage({
-      role: 'whole', stageFile: modelFile, embedding: null, backend: 'cpu', threads: 1, contextTokens: windowTokens + 1, slots: Math.min(SLOTS, windows.length),
-      ...types, batchTokens: SLOTS,
-    });
     let nats = 0;
     let divergence = 0;
     let seen = 0;
