@@ -383,10 +383,18 @@ export interface ModelUpkeep {
   prune(keepBytes: number): Promise<{ readonly removed: number; readonly freedBytes: number }>;
 }
 
+/** What the upkeep of a store knows of the other nodes. */
+export interface ClusterOfStore {
+  /** Whole models come from who has them, before the internet is asked. */
+  readonly remote: RemoteWeights;
+  /** Tells the others that something came or went. */
+  changed(): Promise<void>;
+}
+
 /** Models and shards on this node's disk, and what is known of other nodes' models. */
 export interface ModelLibrary extends WeightsProvider {
   /** Upkeep that leaves what `inUse` names alone; the library itself keeps to it from then on. Absent = none. */
-  upkeep?(inUse: () => readonly HeldShard[]): ModelUpkeep;
+  upkeep?(inUse: () => readonly HeldShard[], cluster?: ClusterOfStore): ModelUpkeep;
   models(): readonly HeldModel[];
   shards(): readonly HeldShard[];
   /** What new stage files may take, with what unused ones would give back. Absent = nobody has looked. */

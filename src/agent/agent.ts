@@ -101,7 +101,6 @@ export class Agent implements AgentService {
     // Every request and every wait listens to it; Node warns of more than ten.
     setMaxListeners(0, this.life.signal);
     this.cluster = new ClusterNode({ nodeId: network.nodeId, incarnation: settings.incarnation, nonce: settings.nonce, place: placeModel, ...(settings.remembered === undefined ? {} : { remembered: settings.remembered }) });
-    this.upkeep = ports.library.upkeep?.(() => shardsInPlans(this.cluster.desired()));
     this.remote = createRemoteWeights(network, () => this.cluster.records());
     this.updates = new Updates(ports.clock);
     this.runners = new RunnerPool(ports.launcher, ports.clock, ports.log);
@@ -115,6 +114,7 @@ export class Agent implements AgentService {
       residentBytes: () => this.runners.residentBytes(),
       changed: (capabilities) => this.step({ kind: 'capabilities', capabilities, addresses: network.addresses() }),
     });
+    this.upkeep = ports.library.upkeep?.(() => shardsInPlans(this.cluster.desired()), { remote: this.remote, changed: () => this.capabilities.publish() });
     this.devices = new DeviceWatch({
       clock: ports.clock,
       log: ports.log,

@@ -95,7 +95,8 @@ async function fetchFile(client: HubClient, files: RepositoryFiles, { file, path
   const { sizeBytes, sha256 } = file;
   const url = files.urlOf(file.path);
   if (sha256 !== null) {
-    await downloadFile(client, { url, sizeBytes, sha256, partial: path }, options);
+    const read = (start: number): AsyncIterable<Uint8Array> => client.read(url, { start, end: sizeBytes, sizeBytes }, options.signal);
+    await downloadFile({ origin: { name: url, read }, sizeBytes, sha256, partial: path }, options);
     return;
   }
   if ((await stat(path).catch(() => null))?.size === sizeBytes) return;

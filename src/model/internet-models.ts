@@ -82,6 +82,17 @@ export class InternetModels {
     return this.records.get(digest)?.fileDigests ?? [];
   }
 
+  /** The same; looked up where only another node had found the model. */
+  async lookUpFileDigests({ digest, source }: HeldModel, signal: AbortSignal): Promise<readonly (string | null)[]> {
+    const known = this.fileDigests(digest);
+    if (known.length > 0 || source === undefined || source.repository === '') return known;
+    const { files } = await this.client.revision(source.repository, source.revision, signal);
+    const found = source.files.map(({ location }) => files.find(({ path }) => path === location)?.sha256 ?? null);
+    const record = this.records.get(digest);
+    if (record !== undefined) await this.save({ ...record, fileDigests: found });
+    return found;
+  }
+
   /** Throws `bad_config`, `source_missing`, `source_refused`, `source_failed`, `bad_gguf`, `cancelled`. */
   async resolve(reference: string, signal: AbortSignal): Promise<HeldModel> {
     const known = [...this.records.values()].find((record) => record.references.includes(reference));

@@ -5,7 +5,7 @@
  */
 import { rm, stat } from 'node:fs/promises';
 import { dirname, join, sep } from 'node:path';
-import { RingError } from '../core/errors.js';
+import { errorCodeOf, errorMessageOf, RingError } from '../core/errors.js';
 import type { HeldModel, HeldShard, ModelSource } from '../core/types.js';
 import type { KeptModel, Log, ModelTransfer, ModelUpkeep } from '../ports.js';
 import { checkpointSizes, downloadCheckpoint, fetchedFiles, removeFetched } from './checkpoint-download.js';
@@ -19,7 +19,7 @@ import { isInternetReference } from './internet-reference.js';
 import { unknownModel, findModel } from './model-names.js';
 import type { ModelStore } from './model-store.js';
 import { SharedTransfers } from './shared-transfers.js';
-import type { DownloadOptions } from './whole-download.js';
+import type { DownloadOptions, FileOrigin } from './whole-download.js';
 import { downloadWhole, partialBytes } from './whole-download.js';
 
 /** Between two words in the log about one transfer. */
@@ -35,11 +35,19 @@ export interface KeeperParts {
   catalogued(name: string): Promise<string | null>;
   /** The model of an internet reference; throws `licence_required` where its terms are not accepted. */
   fromInternet(reference: string, signal: AbortSignal): Promise<HeldModel>;
+  /** Its files put together from tensors that this node's stages or other nodes have, and the rest from the internet. */
+  assembled(model: HeldModel, signal: AbortSignal): Promise<AssembledFiles>;
   /** Called after something came or went. */
   changed(): Promise<void>;
   /** Most that shards may take; null = as much as the disk has. */
   readonly quotaBytes: number | null;
   readonly log: Log | null;
+}
+
+export interface AssembledFiles {
+  /** Null = this file cannot be put together. */
+  originOf(fileIndex: number): FileOrigin | null;
+  close(): Promise<void>;
 }
 
 export class ModelKeeper implements ModelUpkeep {
@@ -93,7 +101,23 @@ export class ModelKeeper implements ModelUpkeep {
   private async downloadFiles(model: HeldModel, source: ModelSource, options: DownloadOptions): Promise<string> {
     const there = await partialBytes(source, this.modelDirectory);
     await makeRoom(this.shardDirectory, { neededBytes: Math.max(0, model.sizeBytes - there), quotaBytes: null, inUse: this.inUse() });
-    return downloadWhole(this.parts.internet.client, source, this.parts.internet.fileDigests(model.digest), this.modelDirectory, options);
+    const digests = await this.parts.internet.lookUpFileDigests(model, options.signal);
+    const { client } = this.parts.internet;
+    const fromInternet = (index: number): FileOrigin => {
+      const [name, sizeBytes] = [client.urlOf(source, index), source.files[index]?.sizeBytes ?? 0];
+      return { name, read: (start) => client.read(name, { start, end: sizeBytes, sizeBytes }, options.signal) };
+    };
+    // What nobody can compare with the hub's word is not put together from pieces.
+    const nearest = digests.length === 0 || digests.includes(null) ? null : await this.parts.assembled(model, options.signal);
+    try {
+      return await downloadWhole(source, (index) => nearest?.originOf(index) ?? fromInternet(index), digests, this.modelDirectory, options);
+    } catch (error) {
+      if (nearest === null || errorCodeOf(error) !== 'digest_mismatch') throw error;
+      this.parts.log?.warn('a model that was put together from other nodes\' tensors is not what the hub says: it is fetched from there', { model: model.name, error: errorMessageOf(error) });
+      return await downloadWhole(source, fromInternet, digests, this.modelDirectory, options);
+    } finally {
+      await nearest?.close();
+    }
   }
 
   private async downloadCheckpoint({ digest, sizeBytes }: HeldModel, source: ModelSource, options: DownloadOptions): Promise<string> {

@@ -9,7 +9,7 @@ import { existsSync } from 'node:fs';
 import { rm, stat } from 'node:fs/promises';
 import { errorCodeOf, RingError } from '../core/errors.js';
 import type { HeldModel, HeldShard, ModelShape } from '../core/types.js';
-import type { ChatPrompt, Log, ModelDetails, ModelLibrary, RemoteWeights, StageFiles, StageFilesRequest, StagePart, TensorContent, WeightsHeader } from '../ports.js';
+import type { ChatPrompt, ClusterOfStore, Log, ModelDetails, ModelLibrary, RemoteWeights, StageFiles, StageFilesRequest, StagePart, TensorContent, WeightsHeader } from '../ports.js';
 import { catalogueReference, readCatalogue } from './catalogue.js';
 import type { ChatTemplate } from './chat-template.js';
 import { chatTemplate } from './chat-template.js';
@@ -21,6 +21,7 @@ import { InternetModels } from './internet-models.js';
 import { isInternetReference } from './internet-reference.js';
 import { requireLicence } from './licences.js';
 import { findModel } from './model-names.js';
+import type { AssembledFiles } from './model-keeper.js';
 import { ModelKeeper } from './model-keeper.js';
 import { noteUse } from './holdings.js';
 import { modelDetails } from './model-details.js';
@@ -35,11 +36,20 @@ import type { TensorSource } from './stage-writer.js';
 import { embeddingFileOf, isStageComplete, writeHeaderOnly, writeStageFile } from './stage-writer.js';
 import { DigestCache, PlacedTensorSource } from './tensor-source.js';
 import { expectWhole } from './whole-check.js';
+import { filePieces, readPieces } from './whole-file.js';
 
 /** Parsed headers and templates kept in memory. */
 const MAX_PARSED_HEADERS = 16;
 /** Of models, in an error. */
 const NAMES_TOLD_MAX = 5;
+
+const ALONE: ClusterOfStore = {
+  remote: {
+    header: () => Promise.reject(new RingError('peer_unreachable', 'there is no other node')),
+    tensor: () => Promise.reject(new RingError('peer_unreachable', 'there is no other node')),
+  },
+  changed: () => Promise.resolve(),
+};
 
 export interface ModelLibraryOptions {
   readonly stateDirectory: string;
@@ -87,10 +97,15 @@ export class DiskModelLibrary implements ModelLibrary {
     this.keeper = this.upkeep(() => []);
   }
 
-  upkeep(inUse: () => readonly HeldShard[]): ModelKeeper {
+  upkeep(inUse: () => readonly HeldShard[], cluster: ClusterOfStore = ALONE): ModelKeeper {
     const { stateDirectory, quotaBytes = null } = this.options;
     this.keeper = new ModelKeeper({
-      stateDirectory, quotaBytes, log: this.options.log, store: this.store, internet: this.internet, models: () => this.models(), changed: () => this.refresh(),
+      stateDirectory, quotaBytes, log: this.options.log, store: this.store, internet: this.internet, models: () => this.models(), 
+      changed: async () => {
+        await this.refresh();
+        await cluster.changed();
+      },
+      assembled: (model, signal) => this.assembled(model, cluster.remote, signal),
       catalogued: (name) => this.catalogued(name), fromInternet: (reference, signal) => this.fromInternet(reference, signal),
     }, inUse);
     return this.keeper;
@@ -133,7 +148,7 @@ export class DiskModelLibrary implements ModelLibrary {
     } catch (error) {
       if (!(error instanceof RingError) || error.facts['unreachable'] !== true) throw error;
       const names = this.models().map(({ name }) => name);
-      throw new RingError(error.code, `${reference}: ${error.message}${names.length === 0 ? '' : `. Models that need no internet: ${names.slice(0, NAMES_TOLD_MAX).join(', ')}${names.length > NAMES_TOLD_MAX ? ' …' : ''}`}`, error.facts, { cause: error });
+      throw new RingError(error.code, `${reference}: ${error.message}${names.length === 0 ? '' : `${error.message.endsWith('?') ? '' : '.'} Models that need no internet: ${names.slice(0, NAMES_TOLD_MAX).join(', ')}${names.length > NAMES_TOLD_MAX ? ' …' : ''}`}`, error.facts, { cause: error });
     }
   }
 
@@ -201,6 +216,22 @@ export class DiskModelLibrary implements ModelLibrary {
     return { stageFile: target, embedding: stored?.loadable === true && head && !isWhole(spec, model.layers) ? embeddingInModel(stored.header) : copied, bytes: layout.fileBytes };
   }
 
+  /** The nearest holder of each tensor gives it; one reader, in the order of the files. */
+  private async assembled(model: HeldModel, remote: RemoteWeights, signal: AbortSignal): Promise<AssembledFiles> {
+    const header = await this.headerOf(model, remote, signal);
+    const source = await this.fetchingSource(header, remote, { model, head: true, signal });
+    const name = `${model.name} as other nodes and the internet gave it`;
+    return {
+      originOf: (index) => {
+        const pieces = filePieces(header, index);
+        if (pieces === null) return null;
+        source.expect(pieces.flatMap((piece) => (piece.kind === 'tensor' ? [piece.name] : [])));
+        return { name, read: (start) => readPieces(pieces, start, (tensor, offset) => source.read(tensor, offset)) };
+      },
+      close: () => source.close(),
+    };
+  }
+
   /** With what the hub says of its files; what is not the same goes, so that the next attempt begins anew. */
   private async compareWhole(header: GgufHeader, target: string): Promise<void> {
     try {
@@ -258,7 +289,7 @@ export class DiskModelLibrary implements ModelLibrary {
     return loadable ? source : { read: (name, offset) => source.read(name, offset), digest: () => Promise.resolve(null) };
   }
 
-  private async fetchingSource(header: GgufHeader, remote: RemoteWeights, request: StageFilesRequest): Promise<TensorSource> {
+  private async fetchingSource(header: GgufHeader, remote: RemoteWeights, request: Pick<StageFilesRequest, 'model' | 'head' | 'signal' | 'onInternetBytes'>): Promise<FetchingTensorSource> {
     const local = new PlacedTensorSource(await this.shardCache.places(header), this.digests);
     const { source } = request.model;
     const internet = source === undefined ? null : this.internet.tensors(source, header, request.signal, (bytes) => request.onInternetBytes?.(bytes));

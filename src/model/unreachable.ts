@@ -20,7 +20,7 @@ const REASONS: Readonly<Record<string, Unreachable>> = {
   EAI_AGAIN: { why: 'its name is not resolved', advice: OFFLINE, lasting: true },
   ENETUNREACH: { why: 'there is no route to it', advice: OFFLINE, lasting: true },
   EHOSTUNREACH: { why: 'there is no route to it', advice: OFFLINE, lasting: true },
-  ECONNREFUSED: { why: 'it refuses connections', advice: 'Is HF_ENDPOINT or the proxy the right one, and running?', lasting: false },
+  ECONNREFUSED: { why: 'it refuses connections', advice: 'Is HF_ENDPOINT or the proxy the right one, and running?', lasting: true },
   ETIMEDOUT: { why: 'it does not answer', advice: OFFLINE, lasting: false },
   UND_ERR_CONNECT_TIMEOUT: { why: 'it does not answer', advice: OFFLINE, lasting: false },
   CERT_HAS_EXPIRED: CERTIFICATE,

@@ -3,10 +3,11 @@
  * padding between them, put together as the file has them. It must not know stages or the network.
  */
 import { createHash } from 'node:crypto';
-import { RingError } from '../core/errors.js';
+import { assert, RingError } from '../core/errors.js';
 import type { GgufHeader } from './gguf-reader.js';
 import type { TensorPlace } from './tensor-source.js';
 import { readPlace } from './tensor-source.js';
+import { filePieces, readPieces } from './whole-file.js';
 
 /** `fileDigests` in shard order; null = nobody says it. Throws `digest_mismatch`; passes where the files cannot be put together. */
 export async function expectWhole(header: GgufHeader, places: ReadonlyMap<string, TensorPlace>, fileDigests: readonly (string | null)[]): Promise<void> {
@@ -20,21 +21,14 @@ export async function expectWhole(header: GgufHeader, places: ReadonlyMap<string
 
 /** Null when the file has more than padding between its tensors. */
 async function fileDigest(header: GgufHeader, index: number, places: ReadonlyMap<string, TensorPlace>): Promise<string | null> {
-  const file = header.files[index];
-  if (file === undefined) return null;
-  const tensors = header.tensors.filter(({ fileIndex }) => fileIndex === index).sort((a, b) => a.offset - b.offset);
-  const hash = createHash('sha256').update(file.header);
-  let at = file.header.length;
-  const padTo = (offset: number): boolean => {
-    if (offset < at || offset - at >= header.alignment) return false;
-    hash.update(new Uint8Array(offset - at));
-    return true;
-  };
-  for (const { name, offset, sizeBytes } of tensors) {
+  const pieces = filePieces(header, index);
+  if (pieces === null || pieces.some((piece) => piece.kind === 'tensor' && !places.has(piece.name))) return null;
+  const hash = createHash('sha256');
+  const read = (name: string, offset: number): AsyncIterable<Uint8Array> => {
     const place = places.get(name);
-    if (place === undefined || !padTo(offset)) return null;
-    for await (const chunk of readPlace(place, 0)) hash.update(chunk);
-    at = offset + sizeBytes;
-  }
-  return padTo(file.sizeBytes) ? hash.digest('hex') : null;
+    assert(place !== undefined, 'every tensor has a place');
+    return readPlace(place, offset);
+  };
+  for await (const chunk of readPieces(pieces, 0, read)) hash.update(chunk);
+  return hash.digest('hex');
 }

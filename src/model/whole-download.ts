@@ -1,6 +1,6 @@
 /**
- * A whole model from the internet into one directory: file by file, resumed where it broke off, and taken for whole only when
- * its size and (where the hub says it) its SHA-256 are right. It must not know GGUF.
+ * A whole model into one directory: file by file, resumed where it broke off, and taken for whole only when its size and
+ * (where the hub says it) its SHA-256 are right. It must not know GGUF, nor where the bytes come from.
  */
 import { createHash } from 'node:crypto';
 import { mkdir, open, rename, rm, stat } from 'node:fs/promises';
@@ -9,7 +9,6 @@ import { RingError } from '../core/errors.js';
 import type { ModelSource } from '../core/types.js';
 import { fileError } from './file-errors.js';
 import { readChunks, syncDirectory, writeFully } from './file-io.js';
-import type { HubClient } from './hub-client.js';
 
 /** Below the directory of the models; nothing in it is taken for one. */
 export const PARTIALS = '.partial';
@@ -19,9 +18,15 @@ export interface DownloadOptions {
   onProgress(doneBytes: number): void;
 }
 
+/** A file of the model, for people, and its bytes from `start` on. */
+export interface FileOrigin {
+  readonly name: string;
+  read(start: number): AsyncIterable<Uint8Array>;
+}
+
 /** Files of `source` end up in `directory` under their own names, the first one last. Throws RingError. */
 export async function downloadWhole(
-  client: HubClient, source: ModelSource, fileDigests: readonly (string | null)[], directory: string, options: DownloadOptions,
+  source: ModelSource, originOf: (fileIndex: number) => FileOrigin, fileDigests: readonly (string | null)[], directory: string, options: DownloadOptions,
 ): Promise<string> {
   const partials = join(directory, PARTIALS);
   const targets = source.files.map((file) => join(directory, fileName(file.location)));
@@ -31,7 +36,7 @@ export async function downloadWhole(
     for (const [index, file] of source.files.entries()) {
       const base = before;
       const partial = partialPath(source, file.location, directory);
-      await downloadFile(client, { url: client.urlOf(source, index), sizeBytes: file.sizeBytes, sha256: fileDigests[index] ?? null, partial },
+      await downloadFile({ origin: originOf(index), sizeBytes: file.sizeBytes, sha256: fileDigests[index] ?? null, partial },
         { signal: options.signal, onProgress: (done) => options.onProgress(base + done) });
       before += file.sizeBytes;
     }
@@ -59,14 +64,14 @@ function partialPath(source: ModelSource, location: string, directory: string): 
 }
 
 export interface WholeFile {
-  readonly url: string;
+  readonly origin: FileOrigin;
   readonly sizeBytes: number;
   readonly sha256: string | null;
   readonly partial: string;
 }
 
 /** Into `partial`, going on with what is there. Its name is for the caller to change. */
-export async function downloadFile(client: HubClient, file: WholeFile, options: DownloadOptions): Promise<void> {
+export async function downloadFile(file: WholeFile, options: DownloadOptions): Promise<void> {
   const handle = await open(file.partial, 'a+', 0o644).then(async (created) => {
     await created.close();
     return open(file.partial, 'r+');
@@ -81,7 +86,7 @@ export async function downloadFile(client: HubClient, file: WholeFile, options: 
       done += chunk.length;
     }
     options.onProgress(done);
-    for await (const chunk of client.read(file.url, { start: done, end: file.sizeBytes, sizeBytes: file.sizeBytes }, options.signal)) {
+    for await (const chunk of done < file.sizeBytes ? file.origin.read(done) : []) {
       await writeFully(handle, chunk, done);
       hash.update(chunk);
       done += chunk.length;
@@ -92,7 +97,7 @@ export async function downloadFile(client: HubClient, file: WholeFile, options: 
     const actual = hash.digest('hex');
     if (file.sha256 !== null && actual !== file.sha256) {
       await rm(file.partial, { force: true });
-      throw new RingError('digest_mismatch', `${file.url} arrived damaged: its SHA-256 is ${actual}, the hub says ${file.sha256}. It was thrown away: try again`, { url: file.url, actual, expected: file.sha256 });
+      throw new RingError('digest_mismatch', `${file.origin.name} arrived damaged: its SHA-256 is ${actual}, the hub says ${file.sha256}. It was thrown away: try again`, { file: file.origin.name, actual, expected: file.sha256 });
     }
   } finally {
     await handle.close();

@@ -18,6 +18,8 @@ const REFERENCE = `hf:${REPOSITORY}:Q8_0`;
 const AGENTS = 3;
 const AGREE_MS = 20_000;
 const LOAD_MS = 60_000;
+/** Read of a file for its header, by every node that is asked for it. */
+const FIRST_WINDOW_BYTES = 256 * 1024;
 
 let hub: HubServer;
 let whole: GgufHeader;
@@ -75,9 +77,18 @@ describe('a model on the hub', () => {
     expect(info.stdout).toMatch(/in use/);
     const list = await models();
     expect(list.stdout).toMatch(/scripture-Q8_0 .* web/);
+    // Every layer is on some node: the whole of it comes from there, on a second machine too.
+    hub.forgetCounts();
     const pulled = await models('pull', REFERENCE, '--json');
     expect(pulled.code, pulled.stderr).toBe(0);
-    expect(JSON.parse(pulled.stdout)).toMatchObject({ model: 'scripture-Q8_0', bytes: bytes.length });
+    const { model, path } = JSON.parse(pulled.stdout) as { readonly model: string; readonly path: string };
+    expect([model, Buffer.compare(readFileSync(path), bytes)]).toEqual(['scripture-Q8_0', 0]);
+    expect((await models()).stdout).toMatch(/scripture-Q8_0 .* 1 node/);
+    const elsewhere = await runAgentCommand(['models', 'pull', REFERENCE, '--json', '--state-dir', agents[1]?.stateDir ?? '']);
+    expect(elsewhere.code, elsewhere.stderr).toBe(0);
+    for (const tensor of whole.tensors.filter(({ offset }) => offset > FIRST_WINDOW_BYTES)) {
+      expect(hub.mostGiven(`${REPOSITORY}/${FILE}`, tensor.offset, tensor.offset + tensor.sizeBytes), tensor.name).toBe(0);
+    }
   });
 });
 

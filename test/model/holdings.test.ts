@@ -4,10 +4,11 @@ import { join } from 'node:path';
 import { afterAll, beforeEach, describe, expect, it } from 'vitest';
 import { RingError } from '../../src/core/errors.js';
 import type { HeldModel, HeldShard } from '../../src/core/types.js';
+import { readGgufHeader } from '../../src/model/gguf-reader.js';
 import { makeRoom } from '../../src/model/holdings.js';
 import type { DiskModelLibrary } from '../../src/model/model-library.js';
 import { openModelLibrary } from '../../src/model/model-library.js';
-import type { RemoteWeights } from '../../src/ports.js';
+import type { ClusterOfStore, RemoteWeights } from '../../src/ports.js';
 import { smallFile, temporaryDirectory } from '../support/gguf.js';
 import { HubServer } from '../support/hub-server.js';
 
@@ -41,6 +42,12 @@ async function resolved(library: DiskModelLibrary): Promise<HeldModel> {
 /** Head stages of `end` layers: alone they need no other node. */
 function stage(library: DiskModelLibrary, model: HeldModel, end: number): Promise<unknown> {
   return library.stageFiles({ model, range: { start: 0, end }, head: true, tail: end === model.layers, signal: QUIET, onProgress: () => undefined }, NOBODY);
+}
+
+/** A cluster of one other node. */
+function clusterOf(other: DiskModelLibrary): ClusterOfStore {
+  const given = async <T>(found: Promise<T | null>): Promise<T> => await found ?? Promise.reject(new RingError('peer_unreachable', 'not there'));
+  return { remote: { header: (digest) => given(other.header(digest)), tensor: (digest, name) => given(other.tensor(digest, name)) }, changed: () => Promise.resolve() };
 }
 
 const used = (model: HeldModel, end: number): HeldShard => ({ modelDigest: model.digest, range: { start: 0, end }, head: true, tail: end === model.layers });
@@ -116,20 +123,70 @@ describe('a whole model', () => {
     hub.faults.push({ kind: 'stall', afterBytes: 4000 });
     const broken = keeper.pull(REFERENCE, abort.signal);
     broken.catch(() => undefined);
-    await expect.poll(() => keeper.transfers()[0]?.doneBytes, { timeout: 10_000 }).toBe(4000);
-    expect(keeper.transfers()).toEqual([{ model: 'Small-Q8_0', doneBytes: 4000, totalBytes: bytes.length }]);
+    // The header is here already.
+    await expect.poll(() => keeper.transfers()[0]?.doneBytes, { timeout: 10_000 }).toBeGreaterThan(4000);
+    expect(keeper.transfers()).toMatchObject([{ model: 'Small-Q8_0', totalBytes: bytes.length }]);
     abort.abort();
     await expect(broken).rejects.toMatchObject({ code: 'cancelled' });
     expect(library.models()[0]?.source).toBeDefined();
     const pulled = await (await open(state)).upkeep(() => []).pull(model.name, QUIET);
     expect(pulled).toEqual({ model: 'Small-Q8_0', path: join(state, 'models', FILE), bytes: bytes.length });
     expect(Buffer.compare(await readFile(pulled.path), bytes)).toBe(0);
-    expect(hub.bytesGiven()).toBe(bytes.length);
+    expect(hub.mostGiven(`${REPOSITORY}/${FILE}`, 0, bytes.length)).toBe(1);
     const again = await open(state);
     expect(again.models()).toMatchObject([{ name: 'Small-Q8_0', digest: model.digest }]);
     expect(again.models()[0]?.source).toBeUndefined();
     expect(await again.upkeep(() => []).remove('Small-Q8_0')).toMatchObject({ leftInPlace: null });
     await expect(stat(pulled.path)).rejects.toThrow();
+  });
+
+  it('comes from the nodes that have it, whole or in stages, and from the internet only what nobody has', async () => {
+    const [first, second, third] = [await open(await temporaryDirectory()), await open(await temporaryDirectory()), await open(await temporaryDirectory())];
+    const model = await resolved(first);
+    await first.upkeep(() => []).pull(REFERENCE, QUIET);
+    for (const library of [second, third]) await resolved(library);
+    hub.forgetCounts();
+    const pulled = await second.upkeep(() => [], clusterOf(first)).pull(REFERENCE, QUIET);
+    expect(Buffer.compare(await readFile(pulled.path), bytes)).toBe(0);
+    expect(hub.bytesGiven()).toBe(0);
+    // Its own stage, a longer one of another node, and the rest.
+    const fourth = await open(await temporaryDirectory());
+    await stage(third, model, 2);
+    await resolved(fourth);
+    await stage(fourth, model, 1);
+    hub.forgetCounts();
+    const rest = await fourth.upkeep(() => [], clusterOf(third)).pull(REFERENCE, QUIET);
+    expect(Buffer.compare(await readFile(rest.path), bytes)).toBe(0);
+    const { tensors } = await readGgufHeader(rest.path);
+    const given = (name: string): number => {
+      const tensor = tensors.find((one) => one.name === name);
+      return tensor === undefined ? -1 : hub.mostGiven(`${REPOSITORY}/${FILE}`, tensor.offset, tensor.offset + tensor.sizeBytes);
+    };
+    expect([0, 1, 2, 3].map((layer) => given(`blk.${layer}.ffn_up.weight`))).toEqual([0, 0, 1, 1]);
+  });
+
+  it('that other nodes give damaged comes from the internet', async () => {
+    const [first, second] = [await open(await temporaryDirectory()), await open(await temporaryDirectory())];
+    await first.upkeep(() => []).pull(REFERENCE, QUIET);
+    await resolved(second);
+    const honest = clusterOf(first);
+    const tensor: RemoteWeights['tensor'] = async (...asked) => {
+      const content = await honest.remote.tensor(...asked);
+      return { ...content, read: async function* read(offset) {
+        for await (const chunk of content.read(offset)) yield chunk.map((value, index) => (index === 7 ? value ^ 1 : value));
+      } };
+    };
+    const pulled = await second.upkeep(() => [], { ...honest, remote: { ...honest.remote, tensor } }).pull(REFERENCE, QUIET);
+    expect(Buffer.compare(await readFile(pulled.path), bytes)).toBe(0);
+  });
+
+  it('is told to the other nodes when it is here, and when it is gone', async () => {
+    let told = 0;
+    const library = await open(await temporaryDirectory());
+    const keeper = library.upkeep(() => [], { ...clusterOf(library), changed: () => Promise.resolve(void (told += 1)) });
+    await keeper.pull(REFERENCE, QUIET);
+    await keeper.remove('Small-Q8_0');
+    expect(told).toBe(2);
   });
 
   it('with a flipped byte is thrown away', async () => {
