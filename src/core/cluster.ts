@@ -6,24 +6,21 @@
  * It must not know sockets, timers, files, runners or tokens; the agent's loop carries its outputs out.
  */
 import { Calls } from './calls.js';
-import type { Call, CallAnswer } from './calls.js';
 import type { ClusterInput, ClusterOutput, ClusterSettings } from './cluster-io.js';
 import { hostnameOf, isUnsettled, membersOf, whyNoCoordinator } from './cluster-table.js';
 import type { TableSources } from './cluster-table.js';
 import { Words } from './cluster-words.js';
-import { adopt, covers, NOTHING_DESIRED } from './desired-state.js';
+import { Coordination } from './coordination.js';
+import { covers } from './desired-state.js';
 import { Election } from './election.js';
 import { FailureDetector } from './failure-detector.js';
 import type { Liveness } from './failure-detector.js';
-import { loadInstance, unloadInstance } from './instances.js';
 import { Membership } from './membership.js';
 import type { ClusterMessage, CoordinatorMessage } from './messages.js';
 import type { PlacementResult } from './placement-types.js';
 import { planOn } from './planning.js';
 import type { ClusterMember } from './planning.js';
-import type { ReconcileView, ShapeAnswer } from './reconcile-context.js';
-import { Reconciler } from './reconcile.js';
-import { Remembered, unite } from './remembered.js';
+import { Remembered } from './remembered.js';
 import { meetingOf, servingStages } from './serving.js';
 import type { Evidence } from './serving.js';
 import { compareTerms, sameTerm } from './terms.js';
@@ -33,26 +30,18 @@ export type { ClusterInput, ClusterOutput, ClusterSettings } from './cluster-io.
 
 /** A dead node stays in the table this long. */
 const FORGET_DEAD_AFTER_MS = 3_600_000;
-/** Serials of one incarnation: a node that starts anew never uses a plan id again. */
-const SERIALS_PER_INCARNATION = 10_000;
-/** Shapes kept; each is some kilobytes. */
-const MAX_SHAPES = 64;
 
 export class ClusterNode {
   private readonly detector = new FailureDetector();
   private readonly membership: Membership;
-  private readonly reconciler: Reconciler;
   private readonly calls = new Calls();
-  private readonly shapes = new Map<string, ShapeAnswer>();
   private readonly statuses = new Map<NodeId, readonly StageStatus[]>();
   private readonly evidence: Evidence = { liveness: (nodeId) => this.liveness(nodeId), statuses: this.statuses };
   private readonly words: Words;
+  private readonly coordination: Coordination;
   private readonly remembered: Remembered;
   private election: Election | null = null;
-  private state: DesiredState = NOTHING_DESIRED;
   private lastTerm: Term | null = null;
-  /** Of what we published as coordinator. */
-  private highestVersion = 0;
   private wasCoordinator = false;
   private coordinatorSinceMs: Millis = 0;
   private tableVersion = 0;
@@ -63,7 +52,6 @@ export class ClusterNode {
 
   constructor(private readonly settings: ClusterSettings) {
     this.membership = new Membership({ nodeId: settings.nodeId, incarnation: settings.incarnation, nonce: settings.nonce });
-    this.reconciler = new Reconciler(settings.place, settings.incarnation * SERIALS_PER_INCARNATION);
     this.statuses.set(settings.nodeId, []);
     this.remembered = new Remembered(settings.remembered ?? null);
     this.words = new Words({
@@ -74,9 +62,19 @@ export class ClusterNode {
       term: () => this.term(),
       ownStages: () => this.statuses.get(settings.nodeId) ?? [],
       serving: () => this.serving(),
-      desired: () => this.state,
+      desired: () => this.desired(),
       remembered: () => this.remembered.untold(),
       send: (to, message) => this.outputs.push({ kind: 'send', to, message }),
+    });
+    this.coordination = new Coordination({
+      self: settings.nodeId,
+      incarnation: settings.incarnation,
+      place: settings.place,
+      evidence: this.evidence,
+      members: () => this.members(),
+      claimIsDue: () => this.words.claimIsDue(true),
+      askShape: (modelRef) => this.outputs.push({ kind: 'need_shape', modelRef }),
+      tell: (text) => this.tell('desired', text),
     });
   }
 
@@ -116,12 +114,12 @@ export class ClusterNode {
   }
 
   desired(): DesiredState {
-    return this.state;
+    return this.coordination.desired();
   }
 
   /** What is to outlive a restart of every node: for this node's disk, and its `remembered` when it starts again. */
   toKeep(): DesiredState {
-    return this.remembered.toKeep(this.state);
+    return this.remembered.toKeep(this.desired());
   }
 
   /** What every connected node last said of its stages, ours included. */
@@ -131,10 +129,11 @@ export class ClusterNode {
 
   /** The plan that `request` would get now; on any node, changes nothing. */
   preview(shape: ModelShape, request: InstanceRequest): PlacementResult {
-    const loaded = this.state.instances.find((instance) => instance.plan?.model.digest === shape.identity.digest);
+    const desired = this.desired();
+    const loaded = desired.instances.find((instance) => instance.plan?.model.digest === shape.identity.digest);
     const instanceId = loaded?.instanceId ?? 'preview';
     return planOn({
-      shape, request, instanceId, planId: 'preview', members: this.members(), desired: this.state, avoid: new Map(),
+      shape, request, instanceId, planId: 'preview', members: this.members(), desired, avoid: new Map(),
     }, this.settings.place);
   }
 
@@ -167,7 +166,7 @@ export class ClusterNode {
         return;
       }
       case 'shape':
-        return this.learnShape(input.modelRef, input.shape, input.error ?? { code: 'internal', message: 'the model could not be read' });
+        return this.coordination.learnShape(input.modelRef, input.shape, input.error ?? { code: 'internal', message: 'the model could not be read' }, this.nowMs);
       case 'leave':
         for (const to of this.detector.connectedPeers()) this.outputs.push({ kind: 'send', to, message: { kind: 'leave' } });
         this.gone = true;
@@ -178,7 +177,7 @@ export class ClusterNode {
   private connect(nodeId: NodeId, election: Election): void {
     const aloneBefore = this.detector.living().length === 0;
     this.detector.connected(nodeId, this.nowMs);
-    election.peerConnected(aloneBefore, this.state.instances.length > 0, this.nowMs);
+    election.peerConnected(aloneBefore, this.desired().instances.length > 0, this.nowMs);
     // Statuses before the claim: who weighs it against another must know what really runs here.
     this.words.record([nodeId]);
     this.words.alive([nodeId]);
@@ -206,7 +205,7 @@ export class ClusterNode {
         return this.meetClaim(from, message, election);
       case 'stages':
         this.statuses.set(from, message.statuses);
-        if (message.remembered !== undefined && election.role() === 'coordinator') this.takeIn(message.remembered);
+        if (message.remembered !== undefined && election.role() === 'coordinator') this.coordination.bringBack(message.remembered, this.nowMs);
         return;
       case 'leave':
         this.membership.leave(from);
@@ -215,10 +214,10 @@ export class ClusterNode {
       case 'load':
       case 'unload': {
         if (election.role() !== 'coordinator') return;
-        const before = this.state;
-        const answer = this.carryOut(message);
+        const before = this.desired();
+        const answer = this.coordination.carryOut(message);
         // First what came of it: whoever asks again for what failed must not take the old failure for the answer.
-        if (this.state !== before) this.words.claim([from]);
+        if (this.desired() !== before) this.words.claim([from]);
         this.outputs.push({ kind: 'send', to: from, message: { kind: 'reply', ...answer } });
         return;
       }
@@ -241,7 +240,7 @@ export class ClusterNode {
       case 'restarted':
         election.peerGone(from, this.nowMs);
         this.statuses.delete(from);
-        this.reconciler.nodeRestarted(from, record.capabilities.hostname, this.state);
+        this.coordination.nodeRestarted(from, record.capabilities.hostname);
         break;
       case 'new':
       case 'updated':
@@ -254,28 +253,18 @@ export class ClusterNode {
   }
 
   private meetClaim(from: NodeId, claim: CoordinatorMessage, election: Election): void {
-    const meeting = meetingOf(this.state, claim.desired, this.evidence);
+    const meeting = meetingOf(this.desired(), claim.desired, this.evidence);
     const followed = this.lastTerm;
     const verdict = election.onClaim(from, claim, { serving: this.serving(), covers: () => covers(meeting) }, this.nowMs);
     if (verdict === 'follow') {
       const known = followed !== null && followed.node === from && !this.wasCoordinator;
-      const older = known && compareTerms(claim.term, followed) === 0 && claim.desired.version <= this.state.version;
-      if (!older) this.setDesired(claim.desired);
-      this.remembered.following(this.state, this.nowMs);
+      const older = known && compareTerms(claim.term, followed) === 0 && claim.desired.version <= this.desired().version;
+      if (!older) this.coordination.follow(claim.desired);
+      this.remembered.following(this.desired(), this.nowMs);
     } else if (verdict === 'adopt') {
       this.noteCoordinator(election);
-      const adopted = adopt(meetingOf(this.state, claim.desired, this.evidence));
-      if (adopted === this.state) return;
-      const taken = adopted.instances.filter((instance) => !this.state.instances.includes(instance)).map(({ instanceId }) => instanceId);
-      this.reconciler.adopted(taken, this.nowMs);
-      this.changeDesired(adopted);
-      this.tell('desired', `adopted from ${from}: ${taken.join(', ') || 'nothing new'}`);
+      this.coordination.adopt(from, claim.desired, this.nowMs);
     }
-  }
-
-  private learnShape(modelRef: string, shape: ModelShape | null, problem: { readonly code: string; readonly message: string }): void {
-    if (this.shapes.size >= MAX_SHAPES && !this.shapes.has(modelRef)) this.shapes.clear();
-    this.shapes.set(modelRef, shape === null ? { kind: 'error', code: problem.code, message: problem.message, atMs: this.nowMs } : { kind: 'shape', shape });
   }
 
   // What follows from it.
@@ -312,11 +301,9 @@ export class ClusterNode {
     if (sameTerm(term, this.lastTerm) && isCoordinator === this.wasCoordinator) return;
     if (isCoordinator && !this.wasCoordinator) {
       this.coordinatorSinceMs = this.nowMs;
-      this.reconciler.reset();
-      // A node alone keeps its term, so an earlier reign may have had the same one: (term, version) is used once.
-      this.state = { ...this.state, version: Math.max(this.highestVersion, this.state.version) + 1 };
-      this.highestVersion = this.state.version;
-      this.takeIn(this.remembered.take());
+      this.coordination.begin();
+      const remembered = this.remembered.take();
+      if (remembered !== null) this.coordination.bringBack(remembered, this.nowMs);
     }
     this.words.claimIsDue(isCoordinator);
     const text = term === null ? 'there is no coordinator' : `${this.hostnameOf(term.node)} coordinates (term ${term.counter} of ${term.node})`;
@@ -327,44 +314,16 @@ export class ClusterNode {
     this.words.alive(this.detector.connectedPeers());
   }
 
-  /** What a node remembers from before its start is wanted again. */
-  private takeIn(remembered: DesiredState | null): void {
-    if (remembered === null) return;
-    const { state, returned, dropped } = unite(this.state, remembered);
-    if (state === this.state) return;
-    this.reconciler.returned(returned, this.nowMs);
-    this.changeDesired(state);
-    for (const instanceId of returned) this.tell('desired', `${instanceId}: was served before, and returns`);
-    for (const instanceId of dropped) this.tell('desired', `${instanceId}: was unloaded before`);
-  }
-
   private reconcile(election: Election): void {
     const term = election.term();
-    if (term === null || this.state.instances.length === 0) return;
-    const { desired: left, events } = this.reconciler.endIdle(this.state, this.statuses, this.nowMs);
-    if (left !== this.state) this.changeDesired(left);
-    for (const text of events) this.tell('desired', text);
-    // A second instance of a model that stopped running, where the first one runs, has lost its reason to live.
-    const united = adopt(meetingOf(this.state, NOTHING_DESIRED, this.evidence));
-    if (united !== this.state) {
-      this.changeDesired(united);
-      this.tell('desired', 'a second instance of a model that is served ended');
-    }
-    const members = this.members();
-    const view: ReconcileView = {
+    if (term === null) return;
+    this.coordination.reconcile({
       nowMs: this.nowMs,
       term,
-      members,
-      statuses: this.statuses,
-      shapes: this.shapes,
       unsettled: isUnsettled(this.tableSources(), this.coordinatorSinceMs, this.nowMs),
       tableVersion: this.tableVersion,
       joins: this.joins,
-    };
-    const result = this.reconciler.step(this.state, view);
-    for (const modelRef of result.needShapes) this.outputs.push({ kind: 'need_shape', modelRef });
-    if (result.desired !== this.state) this.changeDesired(result.desired);
-    for (const text of result.events) this.tell('desired', text);
+    });
   }
 
   private dispatchCalls(coordinator: NodeId): void {
@@ -374,24 +333,8 @@ export class ClusterNode {
         continue;
       }
       this.calls.answered(call.callId);
-      this.outputs.push({ kind: 'reply', ...this.carryOut(call) });
+      this.outputs.push({ kind: 'reply', ...this.coordination.carryOut(call) });
     }
-  }
-
-  /** The coordinator's answer to a load or unload. */
-  private carryOut(call: Call): CallAnswer {
-    const result = call.kind === 'load'
-      ? loadInstance(this.state, call, this.members(), (model) => `${model.name}-${this.settings.nodeId.slice(-6)}-${this.reconciler.useSerial()}`)
-      : unloadInstance(this.state, call);
-    if (result.retried !== null) {
-      this.reconciler.retry(result.retried);
-      // What could not be read then may be readable now.
-      for (const [digest, { kind }] of [...this.shapes]) if (kind === 'error') this.shapes.delete(digest);
-    }
-    if (call.kind === 'load' && result.answer.error === null) this.reconciler.asked(result.answer.instanceId);
-    if (result.desired !== this.state) this.changeDesired(result.desired);
-    if (result.event !== '') this.tell('desired', result.event);
-    return result.answer;
   }
 
   private tell(what: 'membership' | 'figures' | 'coordinator' | 'desired', text: string): void {
@@ -410,27 +353,11 @@ export class ClusterNode {
   }
 
   private serving(): number {
-    return servingStages(this.state, this.evidence);
+    return servingStages(this.desired(), this.evidence);
   }
 
   private hostnameOf(nodeId: NodeId): string {
     return hostnameOf(nodeId, this.membership);
-  }
-
-  // Keeping the state.
-
-  private setDesired(desired: DesiredState): void {
-    const before = summary(this.state);
-    this.state = desired;
-    const after = summary(desired);
-    if (before !== after) this.tell('desired', after === '' ? 'nothing is served' : `to be served: ${after}`);
-  }
-
-  /** A change of our own as coordinator. */
-  private changeDesired(desired: DesiredState): void {
-    this.highestVersion = this.state.version + 1;
-    this.state = { ...desired, version: this.highestVersion };
-    this.words.claimIsDue(true);
   }
 
   /** We stood still: what others said of their stages may be long over. */
@@ -450,11 +377,4 @@ export class ClusterNode {
     this.election ??= new Election(this.settings.nodeId, this.nowMs);
     return this.election;
   }
-}
-
-/** Changes exactly when something that people or workers care about does. */
-function summary(desired: DesiredState): string {
-  return desired.instances
-    .map(({ instanceId, state, plan, reason }) => `${instanceId} ${state}${plan === null ? '' : ` (plan ${plan.planId})`}${reason === '' ? '' : `: ${reason}`}`)
-    .join('; ');
 }
