@@ -209,7 +209,7 @@ export class Models {
     const names = this.list().map((model) => model.name);
     if (reference === '') throw new RingError('unknown_model', noDefaultText(names));
     const meant = nearestName(reference, names);
-    throw new RingError('unknown_model', `no node of this cluster holds a model "${reference}"${meant === null ? '' : `; did you mean "${meant}"?`}${knownText(names)}`);
+    throw new RingError('unknown_model', `no node of this cluster holds a model "${reference}"${meant === null ? '' : `; did you mean "${meant}"?`}${knownText(names)}. "agent models search" lists what can be fetched`);
   }
 
   /** `keepAliveMs`: what the request says of it; absent = nothing. */

@@ -10,13 +10,14 @@ import { loadInstance } from './load-model.js';
 import type { LicenceOptions } from './licence.js';
 import { withLicence } from './licence.js';
 import { modelReference } from './model-reference.js';
+import { namedModel } from './named-model.js';
+import { durationText, Rate, showProgress } from './progress-line.js';
 import { renderModels } from './render.js';
 import { renderCard, renderCards, renderModelInfo, sizeText } from './render-store.js';
 import { requireAgent } from './require-agent.js';
 import { findRunningAgent } from './state-directory.js';
 
 const PULL_DEADLINE_MS = 24 * 60 * 60_000;
-const PROGRESS_INTERVAL_MS = 500;
 
 export interface ModelsOptions {
   readonly stateDir: string;
@@ -44,14 +45,15 @@ export async function modelInfoCommand(model: string, options: ModelsOptions): P
   }
   const client = await requireAgent(options.stateDir);
   const { models } = await client.get('/v1/cluster/models') as { models: readonly ModelView[] };
-  const view = models.find((one) => one.name === model || `${one.name}.gguf` === model || (model.length >= 6 && one.digest.startsWith(model)));
+  const store = await client.get('/v1/cluster/store') as StoreAnswer;
+  const digest = namedModel(model, models, store.models, cards);
+  const view = models.find((one) => one.digest === digest);
   if (view === undefined && named !== null) {
     print(options, { card: named }, () => renderCard(named));
     return;
   }
   if (view === undefined) throw new RingError('unknown_model', `no node of the cluster knows a model ${JSON.stringify(model)}: "agent models" lists those that there are`);
   const status = await client.get('/v1/cluster') as ClusterStatus;
-  const store = await client.get('/v1/cluster/store') as StoreAnswer;
   const kept = store.models.find((one) => one.digest === view.digest) ?? null;
   const holders = status.nodes.flatMap((node) => (node.capabilities === null ? [] : [{
     hostname: node.capabilities.hostname, whole: view.heldBy.includes(node.nodeId), shards: node.capabilities.shards.filter((shard) => shard.modelDigest === view.digest),
@@ -64,7 +66,7 @@ export async function modelPullCommand(reference: string, options: ModelsOptions
   const client = await requireAgent(options.stateDir);
   const interrupted = new AbortController();
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => interrupted.abort(new RingError('cancelled', 'interrupted; what came is kept, the same command goes on with it')));
-  const stop = process.stderr.isTTY ? showTransfers(client) : () => undefined;
+  const stop = showTransfers(client, reference);
   try {
     const signal = AbortSignal.any([interrupted.signal, AbortSignal.timeout(PULL_DEADLINE_MS)]);
     const pulled = await withLicence(reference, options, () => client.post('/v1/cluster/store/pull', { model: modelReference(reference) }, signal)) as { model: string; path: string; bytes: number };
@@ -76,7 +78,9 @@ export async function modelPullCommand(reference: string, options: ModelsOptions
 
 export async function modelRemoveCommand(model: string, options: ModelsOptions): Promise<void> {
   const client = await requireAgent(options.stateDir);
-  const removed = await client.post('/v1/cluster/store/remove', { model }) as { model: string; freedBytes: number; leftInPlace: string | null };
+  const store = await client.get('/v1/cluster/store') as StoreAnswer;
+  const digest = namedModel(model, [], store.models, await readCatalogue(options.stateDir));
+  const removed = await client.post('/v1/cluster/store/remove', { model: digest ?? model }) as { model: string; freedBytes: number; leftInPlace: string | null };
   print(options, removed, () => `${removed.model}: ${sizeText(removed.freedBytes)} freed.${removed.leftInPlace === null ? '' : `\nThe file is not ours and stays: ${removed.leftInPlace}`}`);
 }
 
@@ -115,7 +119,7 @@ export async function modelLoadCommand(model: string, options: LoadFlags): Promi
 
 export async function modelUnloadCommand(model: string, options: ModelsOptions): Promise<void> {
   const client = await requireAgent(options.stateDir);
-  const instance = await servedInstance(client, model);
+  const instance = await servedInstance(client, model, options);
   await client.delete(`/v1/cluster/instances/${encodeURIComponent(instance.instanceId)}`);
   print(options, { model: instance.model, instanceId: instance.instanceId, unloaded: true }, () => `${instance.model} is no longer served.`);
 }
@@ -123,14 +127,17 @@ export async function modelUnloadCommand(model: string, options: ModelsOptions):
 /** Loads it when it is to be pinned and is not served. */
 export async function modelPinCommand(model: string, pinned: boolean, options: ModelsOptions & LicenceOptions): Promise<void> {
   const client = await requireAgent(options.stateDir);
-  if (!pinned) await servedInstance(client, model);
+  if (!pinned) await servedInstance(client, model, options);
   const instance = await withLicence(model, options, () => loadInstance(client, { model: modelReference(model), pinned }, AbortSignal.timeout(PULL_DEADLINE_MS)));
   print(options, { model: instance.model, instanceId: instance.instanceId, pinned }, () => `${instance.model} ${lifeText(pinned ? PINNED_LIFE : LOADED_LIFE)}.`);
 }
 
-async function servedInstance(client: AgentClient, model: string): Promise<InstanceView> {
+async function servedInstance(client: AgentClient, model: string, { stateDir }: ModelsOptions): Promise<InstanceView> {
   const { instances } = await client.get('/v1/cluster') as ClusterStatus;
-  const found = instances.find((one) => one.model === model || one.instanceId === model || (model.length >= 6 && one.modelDigest.startsWith(model)));
+  const { models } = await client.get('/v1/cluster/models') as { models: readonly ModelView[] };
+  const { models: kept } = await client.get('/v1/cluster/store') as StoreAnswer;
+  const digest = namedModel(model, models, kept, await readCatalogue(stateDir));
+  const found = instances.find((one) => one.model === model || one.instanceId === model || one.modelDigest === digest);
   if (found !== undefined) return found;
   const names = instances.map((one) => one.model);
   throw new RingError('unknown_model', `the cluster does not serve ${JSON.stringify(model)}; it serves ${names.length === 0 ? 'nothing' : names.join(', ')}`);
@@ -146,19 +153,21 @@ function print(options: ModelsOptions, value: unknown, text: () => string): void
   process.stdout.write(options.json === true ? `${JSON.stringify(value, null, 2)}\n` : `${text()}\n`);
 }
 
-/** One line that is written over. */
-function showTransfers(client: AgentClient): () => void {
-  let shown = false;
-  const timer = setInterval(() => {
-    void client.get('/v1/cluster/store').then((value) => {
-      const { transfers } = value as StoreAnswer;
-      if (transfers.length === 0) return;
-      process.stderr.write(`\r\x1b[2K${transfers.map((one) => `${one.model} ${sizeText(one.doneBytes)} of ${sizeText(one.totalBytes)}`).join(' · ')}`);
-      shown = true;
-    }, () => undefined);
-  }, PROGRESS_INTERVAL_MS);
-  return () => {
-    clearInterval(timer);
-    if (shown) process.stderr.write('\r\x1b[2K');
-  };
+/** `qwen3-8b 42 %, 2.1 GB of 5.0 GB, 11.2 MB/s, 4 min left`. */
+export function transferText({ model, doneBytes, totalBytes }: ModelTransfer, bytesPerSecond: number | null): string {
+  const rate = bytesPerSecond === null || bytesPerSecond < 1 ? '' : `, ${sizeText(bytesPerSecond)}/s, ${durationText((totalBytes - doneBytes) / bytesPerSecond)} left`;
+  return `${model} ${Math.floor((doneBytes / Math.max(1, totalBytes)) * 100)} %, ${sizeText(doneBytes)} of ${sizeText(totalBytes)}${rate}`;
+}
+
+function showTransfers(client: AgentClient, reference: string): () => void {
+  const rates = new Map<string, Rate>();
+  return showProgress(async () => {
+    const { transfers } = await client.get('/v1/cluster/store') as StoreAnswer;
+    const texts = transfers.map((transfer) => {
+      const rate = rates.get(transfer.model) ?? new Rate();
+      rates.set(transfer.model, rate);
+      return transferText(transfer, rate.next(transfer.doneBytes, performance.now()));
+    });
+    return texts.length === 0 ? `looking up ${reference}` : texts.join(' · ');
+  });
 }

@@ -1,16 +1,12 @@
-/**
- * Asks the agent to serve a model, with progress on standard error: one line that is written over on a terminal, a line now
- * and then elsewhere.
- */
+/** Asks the agent to serve a model, and shows how far it is. */
 import { RingError } from '../core/errors.js';
 import type { ClusterStatus, InstanceView, StageView } from '../agent/service.js';
 import type { AgentClient } from './agent-client.js';
+import { showProgress } from './progress-line.js';
 import { sizeText } from './render-store.js';
 
-const PROGRESS_INTERVAL_MS = 300;
-/** Between lines that stay. */
-const LINE_INTERVAL_MS = 10_000;
-const LOAD_DEADLINE_MS = 30 * 60_000;
+/** A large model on a slow line. */
+const LOAD_DEADLINE_MS = 24 * 60 * 60_000;
 
 /** Resolves with the name to use in requests. Without a word in `request` the model stays as for any request that needs it. */
 export async function loadModel(client: AgentClient, request: Readonly<Record<string, unknown>>, signal: AbortSignal): Promise<string> {
@@ -19,7 +15,7 @@ export async function loadModel(client: AgentClient, request: Readonly<Record<st
 
 export async function loadInstance(client: AgentClient, request: Readonly<Record<string, unknown>>, signal: AbortSignal): Promise<InstanceView> {
   const loading = client.post('/v1/cluster/load', request, AbortSignal.any([signal, AbortSignal.timeout(LOAD_DEADLINE_MS)]));
-  const stop = showProgress(client, process.stderr.isTTY);
+  const stop = showProgress(() => loadProgress(client, request));
   try {
     const view = await loading as InstanceView;
     if (typeof view.model !== 'string') throw new RingError('internal', 'the agent did not name the model that it loaded');
@@ -29,25 +25,11 @@ export async function loadInstance(client: AgentClient, request: Readonly<Record
   }
 }
 
-/** Which stages are not ready yet, and how far they are. */
-function showProgress(client: AgentClient, overwrites: boolean): () => void {
-  let shown = '';
-  let shownAtMs = performance.now();
-  const timer = setInterval(() => {
-    if (!overwrites && performance.now() - shownAtMs < LINE_INTERVAL_MS) return;
-    void client.get('/v1/cluster').then((value) => {
-      const status = value as ClusterStatus;
-      const text = progressText(status.instances.flatMap((instance) => instance.stages).filter((stage) => stage.state !== 'ready'));
-      if (text === '' || text === shown) return;
-      process.stderr.write(overwrites ? `\r\x1b[2K${text}` : `${text}\n`);
-      shown = text;
-      shownAtMs = performance.now();
-    }, () => undefined);
-  }, PROGRESS_INTERVAL_MS);
-  return () => {
-    clearInterval(timer);
-    if (overwrites && shown !== '') process.stderr.write('\r\x1b[2K');
-  };
+/** Which stages are not ready yet, and how far they are; until there are any, that the model is looked up and planned. */
+async function loadProgress(client: AgentClient, request: Readonly<Record<string, unknown>>): Promise<string> {
+  const status = await client.get('/v1/cluster') as ClusterStatus;
+  const text = progressText(status.instances.flatMap((instance) => instance.stages).filter((stage) => stage.state !== 'ready'));
+  return text === '' ? `looking up and planning ${String(request['model'] ?? '') || 'the model'}` : text;
 }
 
 /** `mac fetching 42 %, 1.2 GB · pc loading`. */

@@ -77,6 +77,11 @@ export class InternetModels {
     return [...this.records.values()].map(heldModel);
   }
 
+  /** Null = nobody named it by where it is. */
+  sourceOf(digest: string): ModelSource | null {
+    return this.records.get(digest)?.source ?? null;
+  }
+
   /** SHA-256 of each whole file in shard order; null where nobody said it. */
   fileDigests(digest: string): readonly (string | null)[] {
     return this.records.get(digest)?.fileDigests ?? [];

@@ -33,6 +33,7 @@ export interface KeeperParts {
   models(): readonly HeldModel[];
   /** The internet reference of a name of the catalogue; null = it has no such name. */
   catalogued(name: string): Promise<string | null>;
+  catalogueNames(): Promise<readonly string[]>;
   /** The model of an internet reference; throws `licence_required` where its terms are not accepted. */
   fromInternet(reference: string, signal: AbortSignal): Promise<HeldModel>;
   /** Its files put together from tensors that this node's stages or other nodes have, and the rest from the internet. */
@@ -187,7 +188,7 @@ export class ModelKeeper implements ModelUpkeep {
     const known = isInternetReference(reference) ? null : findModel(reference, this.parts.models());
     if (known !== null) return known;
     const internet = isInternetReference(reference) ? reference : await this.parts.catalogued(reference);
-    if (internet === null) throw unknownModel(reference, this.parts.models());
+    if (internet === null) throw unknownModel(reference, this.parts.models(), await this.parts.catalogueNames());
     return this.parts.fromInternet(internet, signal);
   }
 
@@ -201,9 +202,10 @@ export class ModelKeeper implements ModelUpkeep {
       : stored.loadable ? modelFiles(stored.path) : await fetchedFiles(stored.path);
     const ours = files !== null;
     const fileBytes = await sizeOnDisk(files ?? []);
+    const internet = model.source ?? this.parts.internet.sourceOf(model.digest);
     return {
       name: model.name, digest: model.digest, sizeBytes: model.sizeBytes, layers: model.layers, path, ours,
-      internet: model.source === undefined ? null : referenceOf(model.source),
+      internet: internet === null ? null : referenceOf(internet),
       inUse: used.some((shard) => shard.modelDigest === model.digest),
       freesBytes: fileBytes + shards.reduce((sum, shard) => sum + shard.bytes, 0),
       shards: shards.map((shard) => ({

@@ -100,13 +100,14 @@ export class DiskModelLibrary implements ModelLibrary {
   upkeep(inUse: () => readonly HeldShard[], cluster: ClusterOfStore = ALONE): ModelKeeper {
     const { stateDirectory, quotaBytes = null } = this.options;
     this.keeper = new ModelKeeper({
-      stateDirectory, quotaBytes, log: this.options.log, store: this.store, internet: this.internet, models: () => this.models(), 
+      stateDirectory, quotaBytes, log: this.options.log, store: this.store, internet: this.internet, models: () => this.models(),
       changed: async () => {
         await this.refresh();
         await cluster.changed();
       },
       assembled: (model, signal) => this.assembled(model, cluster.remote, signal),
-      catalogued: (name) => this.catalogued(name), fromInternet: (reference, signal) => this.fromInternet(reference, signal),
+      catalogued: (name) => this.catalogued(name), catalogueNames: async () => (await readCatalogue(stateDirectory)).map(({ name }) => name),
+      fromInternet: (reference, signal) => this.fromInternet(reference, signal),
     }, inUse);
     return this.keeper;
   }

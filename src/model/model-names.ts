@@ -2,7 +2,7 @@
  * How people name models: by name, by the beginning of the digest, and what to say when nothing fits.
  */
 import { RingError } from '../core/errors.js';
-import { editDistance } from '../core/nearest-name.js';
+import { editDistance, nearestName } from '../core/nearest-name.js';
 import type { HeldModel } from '../core/types.js';
 
 const MIN_DIGEST_PREFIX = 6;
@@ -24,12 +24,14 @@ export function findModel(reference: string, models: readonly HeldModel[]): Held
   return fitting[0] ?? null;
 }
 
-/** Says what is there, the closest names first. */
-export function unknownModel(reference: string, models: readonly HeldModel[]): RingError {
+/** Says what is there, the closest names first. `catalogue`: names that could be fetched. */
+export function unknownModel(reference: string, models: readonly HeldModel[], catalogue: readonly string[] = []): RingError {
   const distance = (name: string): number => editDistance(reference.toLowerCase(), name.toLowerCase());
   const names = [...new Set(models.map((model) => model.name))].sort((a, b) => distance(a) - distance(b) || (a < b ? -1 : 1));
   const advice = names.length === 0
     ? 'No node holds any model: start an agent with --model FILE'
     : `Known models: ${names.slice(0, MAX_SUGGESTIONS).join(', ')}${names.length > MAX_SUGGESTIONS ? `, and ${names.length - MAX_SUGGESTIONS} more` : ''}`;
-  return new RingError('unknown_model', `there is no model ${JSON.stringify(reference.slice(0, 200))}. ${advice}`, { reference: reference.slice(0, 200) });
+  const meant = nearestName(reference, [...names, ...catalogue]);
+  const search = catalogue.length === 0 ? '' : '. "agent models search" lists what can be fetched';
+  return new RingError('unknown_model', `there is no model ${JSON.stringify(reference.slice(0, 200))}${meant === null ? '. ' : `; did you mean ${JSON.stringify(meant)}? `}${advice}${search}`, { reference: reference.slice(0, 200) });
 }
