@@ -174,14 +174,14 @@ export class Agent implements AgentService {
   readonly peerEvents: PeerEvents = {
     connected: (nodeId, address) => {
       this.ports.log.info('a node joined', { nodeId, address });
-      this.step({ kind: 'peer_connected', nodeId });
+      this.step({ kind: 'node_connected', nodeId });
     },
     disconnected: (nodeId, reason) => {
       this.ports.log.info('a node is no longer connected', { nodeId, reason });
-      this.introductions.peerLost(nodeId);
-      this.step({ kind: 'peer_disconnected', nodeId, reason });
+      this.introductions.nodeLost(nodeId);
+      this.step({ kind: 'node_disconnected', nodeId, reason });
       this.worker.originLost(nodeId);
-      this.router.peerLost(nodeId);
+      this.router.nodeLost(nodeId);
     },
     message: (from, message) => this.receive(from, message),
     offence: (nodeId, reason, count) => this.updates.push('offence', `${nodeId} broke the rules, ${count} times so far: ${reason}`),

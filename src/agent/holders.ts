@@ -1,5 +1,5 @@
 /**
- * Weights from whichever peer holds them: nodes with the whole model first, then nodes with shards of it, then the others,
+ * Weights from whichever node holds them: nodes with the whole model first, then nodes with shards of it, then the others,
  * who may be in the middle of fetching it. Who broke off a while ago, or stalled, comes last.
  */
 import { errorMessageOf, RingError } from '../core/errors.js';
@@ -9,7 +9,7 @@ import type { Network, RemoteWeights, TensorContent, WeightsHeader } from '../po
 /** Nodes of unknown holdings that are asked. */
 const MAX_OTHERS = 16;
 
-/** Peers that may have something of the model, best first, in the order of the records. */
+/** Nodes that may have something of the model, best first, in the order of the records. */
 function holdersOf(modelDigest: string, records: readonly NodeRecord[], self: NodeId, connected: ReadonlySet<NodeId>): NodeId[] {
   const usable = records.filter((record) => record.nodeId !== self && connected.has(record.nodeId));
   const holds = (record: NodeRecord) => record.capabilities.models.find((model) => model.digest === modelDigest);

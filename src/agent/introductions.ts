@@ -15,7 +15,7 @@ export class Introductions {
 
   constructor(private readonly network: Pick<Network, 'nodeId' | 'peers' | 'send'>, private readonly cluster: Pick<ClusterNode, 'records'>) {}
 
-  /** A peer said who it is: it and the others hear of each other. Once per connection. */
+  /** A node said who it is: it and the others hear of each other. Once per connection. */
   introduce(newcomer: NodeId): void {
     const peers = this.network.peers();
     if (this.introduced.has(newcomer) || !peers.includes(newcomer)) return;
@@ -27,7 +27,7 @@ export class Introductions {
     if (self !== undefined) for (const { nodeId } of others) this.network.send(nodeId, { kind: 'introduction', peers: [self] });
   }
 
-  peerLost(nodeId: NodeId): void {
+  nodeLost(nodeId: NodeId): void {
     this.introduced.delete(nodeId);
   }
 }

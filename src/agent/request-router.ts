@@ -51,11 +51,11 @@ export class RequestRouter {
   }
 
   /** The connection to a node ended: what it was about to say of a request may never come. */
-  peerLost(nodeId: NodeId): void {
-    for (const answer of this.answers) answer.peerLost(nodeId);
+  nodeLost(nodeId: NodeId): void {
+    for (const answer of this.answers) answer.nodeLost(nodeId);
   }
 
-  /** Plans or peers changed: requests under way look whether theirs still stands. */
+  /** Plans or nodes changed: requests under way look whether theirs still stands. */
   clusterChanged(): void {
     for (const answer of this.answers) answer.wake();
   }

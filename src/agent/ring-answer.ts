@@ -100,7 +100,7 @@ export class RingAnswer {
     this.woken();
   }
 
-  peerLost(nodeId: NodeId): void {
+  nodeLost(nodeId: NodeId): void {
     if (!this.ends.includes(nodeId)) return;
     this.cutOff = true;
     this.woken();

@@ -187,7 +187,7 @@ export interface ModelView extends HeldModel {
   readonly loaded: boolean;
 }
 
-/** `healed`: a model that was interrupted serves again. `offence`: a peer broke the protocol or lied. */
+/** `healed`: a model that was interrupted serves again. `offence`: a node broke the protocol or lied. */
 export type ClusterEventKind = 'membership' | 'coordinator' | 'desired' | 'healed' | 'offence';
 
 /** The cluster as a watcher sees it. */

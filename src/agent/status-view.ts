@@ -126,15 +126,15 @@ function nodeViews({ cluster, network }: StatusSources): NodeView[] {
     })
     .filter((view): view is NodeView => view !== null);
   const refused = network.refused()
-    .filter((peer) => !known.some((view) => view.nodeId === peer.nodeId && view.state === 'alive'))
-    .map((peer): NodeView => ({
-      nodeId: peer.nodeId,
+    .filter(({ nodeId }) => !known.some((view) => view.nodeId === nodeId && view.state === 'alive'))
+    .map(({ nodeId, address, code, message }): NodeView => ({
+      nodeId,
       self: false,
       coordinator: false,
       capabilities: null,
-      addresses: peer.address === '' ? [] : [peer.address],
-      state: peer.code === 'cloned_identity' ? 'cloned' : 'incompatible',
-      problem: peer.message,
+      addresses: address === '' ? [] : [address],
+      state: code === 'cloned_identity' ? 'cloned' : 'incompatible',
+      problem: message,
     }));
   return [...known, ...refused].sort((a, b) => (a.nodeId < b.nodeId ? -1 : a.nodeId > b.nodeId ? 1 : 0));
 }

@@ -21,8 +21,8 @@ export interface ClusterSettings {
 export type ClusterInput =
   /** Every 100 ms or so. */
   | { readonly kind: 'tick' }
-  | { readonly kind: 'peer_connected'; readonly nodeId: NodeId }
-  | { readonly kind: 'peer_disconnected'; readonly nodeId: NodeId; readonly reason: string }
+  | { readonly kind: 'node_connected'; readonly nodeId: NodeId }
+  | { readonly kind: 'node_disconnected'; readonly nodeId: NodeId; readonly reason: string }
   | { readonly kind: 'message'; readonly from: NodeId; readonly message: ClusterMessage }
   /** What this node is, at start and at every change. */
   | { readonly kind: 'capabilities'; readonly capabilities: Capabilities; readonly addresses?: readonly string[] }

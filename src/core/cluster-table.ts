@@ -17,7 +17,7 @@ export interface TableSources {
   readonly self: NodeId;
   /** Ours; null while there is none. */
   readonly coordinator: NodeId | null;
-  /** Whom a peer follows. */
+  /** Whom another node follows. */
   follows(nodeId: NodeId): NodeId | null;
 }
 
@@ -52,10 +52,10 @@ export function hostnameOf(nodeId: NodeId, membership: Membership): string {
 }
 
 /** For the caller of a load that nobody answered. */
-export function whyNoCoordinator(coordinator: NodeId | null, coordinatorOfPeers: NodeId | null, membership: Membership): string {
+export function whyNoCoordinator(coordinator: NodeId | null, coordinatorOfOthers: NodeId | null, membership: Membership): string {
   if (coordinator !== null) return `the coordinator ${hostnameOf(coordinator, membership)} did not answer: look at "agent status" and try again`;
-  if (coordinatorOfPeers === null) return 'this cluster has no coordinator yet: try again in a moment';
-  return `other nodes follow ${hostnameOf(coordinatorOfPeers, membership)}, which this node cannot reach: check the network between the two`;
+  if (coordinatorOfOthers === null) return 'this cluster has no coordinator yet: try again in a moment';
+  return `other nodes follow ${hostnameOf(coordinatorOfOthers, membership)}, which this node cannot reach: check the network between the two`;
 }
 
 function versionProblem({ capabilities }: NodeRecord, own: NodeRecord): string | null {

@@ -15,7 +15,7 @@ export interface WordSources {
   readonly self: NodeId;
   readonly incarnation: number;
   /** Who is connected now. */
-  peers(): readonly NodeId[];
+  others(): readonly NodeId[];
   ownRecord(): NodeRecord | null;
   term(): Term | null;
   ownStages(): readonly StageStatus[];
@@ -41,44 +41,44 @@ export class Words {
   }
 
   sayWhatIsDue(nowMs: Millis, isCoordinator: boolean): void {
-    const peers = this.sources.peers();
+    const others = this.sources.others();
     if (nowMs - this.aliveSentMs >= ALIVE_INTERVAL_MS) {
       this.aliveSentMs = nowMs;
-      this.alive(peers);
+      this.alive(others);
     }
     if (nowMs - this.stagesSentMs >= STAGES_INTERVAL_MS) {
       this.stagesSentMs = nowMs;
-      this.stages(peers);
+      this.stages(others);
     }
     if (!isCoordinator) return;
     if (!this.claimDue && nowMs - this.claimSentMs < ALIVE_INTERVAL_MS) return;
     this.claimDue = false;
     this.claimSentMs = nowMs;
-    this.claim(peers);
+    this.claim(others);
   }
 
-  alive(peers: readonly NodeId[]): void {
+  alive(others: readonly NodeId[]): void {
     const { incarnation } = this.sources;
-    this.toAll(peers, { kind: 'alive', incarnation, counter: this.sources.ownRecord()?.counter ?? 0, term: this.sources.term() });
+    this.toAll(others, { kind: 'alive', incarnation, counter: this.sources.ownRecord()?.counter ?? 0, term: this.sources.term() });
   }
 
-  record(peers: readonly NodeId[]): void {
+  record(others: readonly NodeId[]): void {
     const record = this.sources.ownRecord();
-    if (record !== null) this.toAll(peers, { kind: 'record', record });
+    if (record !== null) this.toAll(others, { kind: 'record', record });
   }
 
-  stages(peers: readonly NodeId[]): void {
+  stages(others: readonly NodeId[]): void {
     const term = this.sources.term() ?? { counter: 0, node: this.sources.self };
     const remembered = this.sources.remembered();
-    this.toAll(peers, { kind: 'stages', term, statuses: this.sources.ownStages(), ...(remembered === undefined ? {} : { remembered }) });
+    this.toAll(others, { kind: 'stages', term, statuses: this.sources.ownStages(), ...(remembered === undefined ? {} : { remembered }) });
   }
 
-  claim(peers: readonly NodeId[]): void {
+  claim(others: readonly NodeId[]): void {
     const term = this.sources.term();
-    if (term !== null) this.toAll(peers, { kind: 'coordinator', term, serving: this.sources.serving(), desired: this.sources.desired() });
+    if (term !== null) this.toAll(others, { kind: 'coordinator', term, serving: this.sources.serving(), desired: this.sources.desired() });
   }
 
-  private toAll(peers: readonly NodeId[], message: ClusterMessage): void {
-    for (const to of peers) this.sources.send(to, message);
+  private toAll(others: readonly NodeId[], message: ClusterMessage): void {
+    for (const to of others) this.sources.send(to, message);
   }
 }

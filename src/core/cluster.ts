@@ -57,7 +57,7 @@ export class ClusterNode {
     this.words = new Words({
       self: settings.nodeId,
       incarnation: settings.incarnation,
-      peers: () => this.detector.connectedPeers(),
+      others: () => this.detector.connectedNodes(),
       ownRecord: () => this.membership.ownRecord(),
       term: () => this.term(),
       ownStages: () => this.statuses.get(settings.nodeId) ?? [],
@@ -144,9 +144,9 @@ export class ClusterNode {
       case 'tick':
         if (this.detector.tick(this.nowMs)) this.forgetStatuses();
         return;
-      case 'peer_connected':
+      case 'node_connected':
         return this.connect(input.nodeId, election);
-      case 'peer_disconnected':
+      case 'node_disconnected':
         this.detector.closed(input.nodeId, this.nowMs);
         this.statuses.delete(input.nodeId);
         return;
@@ -155,10 +155,10 @@ export class ClusterNode {
       case 'capabilities':
         this.membership.updateOwn(input.capabilities, input.addresses ?? null);
         this.tableVersion += 1;
-        return this.words.record(this.detector.connectedPeers());
+        return this.words.record(this.detector.connectedNodes());
       case 'local_stages':
         this.statuses.set(this.settings.nodeId, input.statuses);
-        return this.words.stages(this.detector.connectedPeers());
+        return this.words.stages(this.detector.connectedNodes());
       case 'load':
       case 'unload': {
         const refused = this.calls.add(input, this.nowMs);
@@ -168,7 +168,7 @@ export class ClusterNode {
       case 'shape':
         return this.coordination.learnShape(input.modelRef, input.shape, input.error ?? { code: 'internal', message: 'the model could not be read' }, this.nowMs);
       case 'leave':
-        for (const to of this.detector.connectedPeers()) this.outputs.push({ kind: 'send', to, message: { kind: 'leave' } });
+        for (const to of this.detector.connectedNodes()) this.outputs.push({ kind: 'send', to, message: { kind: 'leave' } });
         this.gone = true;
         return;
     }
@@ -177,7 +177,7 @@ export class ClusterNode {
   private connect(nodeId: NodeId, election: Election): void {
     const aloneBefore = this.detector.living().length === 0;
     this.detector.connected(nodeId, this.nowMs);
-    election.peerConnected(aloneBefore, this.desired().instances.length > 0, this.nowMs);
+    election.nodeConnected(aloneBefore, this.desired().instances.length > 0, this.nowMs);
     // Statuses before the claim: who weighs it against another must know what really runs here.
     this.words.record([nodeId]);
     this.words.alive([nodeId]);
@@ -198,7 +198,7 @@ export class ClusterNode {
       case 'record':
         return;
       case 'alive':
-        return election.peerFollows(from, message.term, this.nowMs);
+        return election.nodeFollows(from, message.term, this.nowMs);
       case 'record_request':
         return this.words.record([from]);
       case 'coordinator':
@@ -238,7 +238,7 @@ export class ClusterNode {
       case 'refused':
         return this.tell('membership', result.text);
       case 'restarted':
-        election.peerGone(from, this.nowMs);
+        election.nodeGone(from, this.nowMs);
         this.statuses.delete(from);
         this.coordination.nodeRestarted(from, record.capabilities.hostname);
         break;
@@ -275,7 +275,7 @@ export class ClusterNode {
       if (to === 'alive' && from !== 'suspect') this.joins += 1;
       if (to !== 'dead') continue;
       this.statuses.delete(nodeId);
-      election.peerGone(nodeId, this.nowMs);
+      election.nodeGone(nodeId, this.nowMs);
       this.tell('membership', `${this.hostnameOf(nodeId)} ${this.membership.hasLeft(nodeId) ? 'left' : 'is gone'}`);
     }
     const living = this.detector.living();
@@ -289,7 +289,7 @@ export class ClusterNode {
       const coordinator = election.term()?.node ?? null;
       if (coordinator !== null) this.dispatchCalls(coordinator);
     }
-    for (const answer of this.calls.expired(this.nowMs, whyNoCoordinator(this.coordinator(), election.coordinatorOfPeers(), this.membership))) this.outputs.push({ kind: 'reply', ...answer });
+    for (const answer of this.calls.expired(this.nowMs, whyNoCoordinator(this.coordinator(), election.coordinatorOfOthers(), this.membership))) this.outputs.push({ kind: 'reply', ...answer });
     this.words.sayWhatIsDue(this.nowMs, election.role() === 'coordinator');
     this.forgetDead();
   }
@@ -311,7 +311,7 @@ export class ClusterNode {
     this.wasCoordinator = isCoordinator;
     this.tableVersion += 1;
     this.tell('coordinator', text);
-    this.words.alive(this.detector.connectedPeers());
+    this.words.alive(this.detector.connectedNodes());
   }
 
   private reconcile(election: Election): void {

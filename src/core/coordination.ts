@@ -2,7 +2,7 @@
  * What the cluster is to serve, and how its coordinator changes that: as people ask, as nodes come and go, with what another
  * coordinator had, with what was served before a restart. Who follows takes over what its coordinator says.
  *
- * Each change of our own has a version of its own and is due to be claimed. It must not know peers, messages or elections.
+ * Each change of our own has a version of its own and is due to be claimed. It must not know connections, messages or elections.
  */
 import type { Call, CallAnswer } from './calls.js';
 import { adopt, NOTHING_DESIRED } from './desired-state.js';

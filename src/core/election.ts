@@ -2,7 +2,7 @@
  * Who coordinates (ring.md, "Who decides"): one state machine a node, fed with claims, words and time.
  *
  * An incumbent stays. A newcomer listens before it dares; who lost a coordinator claims at once, staggered by rank among
- * the living so that one claim wins, and never while a peer still hears a coordinator. There is no quorum: both sides of
+ * the living so that one claim wins, and never while another node still hears a coordinator. There is no quorum: both sides of
  * a split have a coordinator, and when they meet the stronger stays (serves more; else the higher term). The weaker one
  * yields only when the other's desired state carries all of its own, so nothing that runs is ever dropped for a title.
  * A node alone never raises the counter: a laptop that was away comes back with the term it left with.
@@ -20,7 +20,7 @@ const ELECTION_TIMEOUT_MS = 1_000;
 const CLAIM_STAGGER_MS = 200;
 /** Ranks beyond wait no longer than this one; their claims may meet, and then the stronger stays. */
 const MAX_STAGGER_RANK = 8;
-/** A node without any peer coordinates itself after this. */
+/** A node without any other coordinates itself after this. */
 const SOLO_WAIT_MS = 500;
 /** A coordinator that lives but does not say so has stepped down. */
 const COORDINATOR_TIMEOUT_MS = 2_000;
@@ -45,7 +45,7 @@ export class Election {
   private currentRole: Role = 'waiting';
   private currentTerm: Term | null = null;
   private highest: Term | null = null;
-  private readonly peerTerms = new Map<NodeId, Term | null>();
+  private readonly otherTerms = new Map<NodeId, Term | null>();
   private waitingSinceMs: Millis;
   private patienceMs = ELECTION_TIMEOUT_MS;
   private fresh = true;
@@ -53,7 +53,7 @@ export class Election {
   private handedTo: NodeId | null = null;
   private uncoveredSinceMs: Millis | null = null;
   private rival: { readonly node: NodeId; readonly sinceMs: Millis; lastMs: Millis } | null = null;
-  /** A coordinator that has told others. One that never did has nothing to lose when it meets its first peer. */
+  /** A coordinator that has told others. One that never did has nothing to lose when it meets its first other node. */
   private announced = false;
 
   constructor(private readonly self: NodeId, nowMs: Millis) {
@@ -70,17 +70,17 @@ export class Election {
     return this.currentTerm;
   }
 
-  /** A peer that hears a coordinator which we do not hear; for people. */
-  coordinatorOfPeers(): NodeId | null {
-    for (const term of this.peerTerms.values()) if (term !== null && term.node !== this.self) return term.node;
+  /** A node that hears a coordinator which we do not hear; for people. */
+  coordinatorOfOthers(): NodeId | null {
+    for (const term of this.otherTerms.values()) if (term !== null && term.node !== this.self) return term.node;
     return null;
   }
 
   follows(nodeId: NodeId): NodeId | null {
-    return this.peerTerms.get(nodeId)?.node ?? null;
+    return this.otherTerms.get(nodeId)?.node ?? null;
   }
 
-  peerConnected(aloneBefore: boolean, hasInstances: boolean, nowMs: Millis): void {
+  nodeConnected(aloneBefore: boolean, hasInstances: boolean, nowMs: Millis): void {
     if (!aloneBefore) return;
     if (this.currentRole === 'coordinator' && !this.announced) {
       if (hasInstances) this.announced = true;
@@ -91,15 +91,15 @@ export class Election {
   }
 
   /** Dead, gone on purpose, or another process now: what it said no longer holds. */
-  peerGone(nodeId: NodeId, nowMs: Millis): void {
-    this.peerTerms.delete(nodeId);
+  nodeGone(nodeId: NodeId, nowMs: Millis): void {
+    this.otherTerms.delete(nodeId);
     if (this.currentRole === 'follower' && this.currentTerm?.node === nodeId) this.wait(0, nowMs);
   }
 
-  /** What a peer's `alive` says: whom it follows, null = nobody. */
-  peerFollows(from: NodeId, term: Term | null, nowMs: Millis): void {
+  /** What another node's `alive` says: whom it follows, null = nobody. */
+  nodeFollows(from: NodeId, term: Term | null, nowMs: Millis): void {
     if (term !== null && !isTerm(term)) return;
-    this.peerTerms.set(from, term);
+    this.otherTerms.set(from, term);
     if (term === null) return;
     this.see(term);
     if (this.currentRole !== 'follower' || this.currentTerm?.node !== from || term.node === from) return;
@@ -132,7 +132,7 @@ export class Election {
     }
   }
 
-  /** Claims when it is time to; `living` are the peers that are not dead, without us. */
+  /** Claims when it is time to; `living` are the nodes that are not dead, without us. */
   tick(living: readonly NodeId[], nowMs: Millis): void {
     if (this.currentRole === 'follower' && nowMs - this.lastClaimMs > COORDINATOR_TIMEOUT_MS) this.wait(0, nowMs);
     if (this.currentRole !== 'waiting') return;
@@ -143,8 +143,8 @@ export class Election {
     }
     const rank = [this.self, ...living].sort(compareIds).indexOf(this.self);
     if (waitedMs < this.patienceMs + Math.min(rank, MAX_STAGGER_RANK) * CLAIM_STAGGER_MS) return;
-    const heard = living.some((peer) => {
-      const term = this.peerTerms.get(peer) ?? null;
+    const heard = living.some((nodeId) => {
+      const term = this.otherTerms.get(nodeId) ?? null;
       return term !== null && term.node !== this.self;
     });
     if (!heard) this.claim();

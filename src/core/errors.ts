@@ -69,7 +69,7 @@ export function errorMessageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 
-/** Thrown when our own code is wrong; never on input from a peer, file or person. */
+/** Thrown when our own code is wrong; never on input from another node, a file or a person. */
 export function assert(condition: boolean, why: string): asserts condition {
   if (!condition) throw new Error(`assertion failed: ${why}`);
 }

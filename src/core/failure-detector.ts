@@ -1,7 +1,7 @@
 /**
- * Who is still there: alive, suspect or dead, from the time of each peer's last word and the state of its connection.
+ * Who is still there: alive, suspect or dead, from the time of each node's last word and the state of its connection.
  *
- * Two things end a peer: silence (a black hole, a frozen agent) and a closed connection (a killed agent). Slow is not
+ * Two things end a node: silence (a black hole, a frozen agent) and a closed connection (a killed agent). Slow is not
  * dead, and above all *we* being slow is not others being dead: when our own clock of ticks stood still (the machine
  * slept, the event loop was blocked), the words of the others are still unread, so everyone gets a fresh period.
  * Time is an argument. It must not know what a node is, only its id.
@@ -12,9 +12,9 @@ import type { Millis, NodeId } from './types.js';
 export const ALIVE_INTERVAL_MS = 400;
 /** Two words missed: shown, but nothing is done about it. */
 export const SUSPECT_AFTER_MS = 900;
-/** Silence that ends a peer on an open connection; with one interval of travel it stays below 2 s after the last word. */
+/** Silence that ends a node on an open connection; with one interval of travel it stays below 2 s after the last word. */
 export const DEAD_AFTER_MS = 1_500;
-/** A closed connection ends a peer after this, unless it is back by then. */
+/** A closed connection ends a node after this, unless it is back by then. */
 export const CLOSED_GRACE_MS = 300;
 /** A tick later than this after the one before says that we stood still ourselves. */
 export const STALL_MS = 700;
@@ -111,12 +111,12 @@ export class FailureDetector {
     return this.watches.get(nodeId)?.sinceMs ?? null;
   }
 
-  /** Peers that can be sent to, by id. */
-  connectedPeers(): NodeId[] {
+  /** Nodes that can be sent to, by id. */
+  connectedNodes(): NodeId[] {
     return [...this.watches].filter(([, watch]) => watch.closedAtMs === null).map(([nodeId]) => nodeId).sort();
   }
 
-  /** Peers that are not dead, by id. */
+  /** Nodes that are not dead, by id. */
   living(): NodeId[] {
     return [...this.watches].filter(([, watch]) => watch.liveness !== 'dead').map(([nodeId]) => nodeId).sort();
   }

@@ -10,7 +10,7 @@ import type {
 import type { ErrorCode } from './errors.js';
 import type { RingTrace } from './step-traces.js';
 
-/** Every node to every connected peer, every `ALIVE_INTERVAL_MS`. */
+/** Every node to every connected one, every `ALIVE_INTERVAL_MS`. */
 export interface AliveMessage {
   readonly kind: 'alive';
   readonly incarnation: number;
@@ -30,7 +30,7 @@ export interface RecordRequestMessage {
   readonly kind: 'record_request';
 }
 
-/** The coordinator to every peer, every `ALIVE_INTERVAL_MS` and on change: its reign and all it wants to be true. */
+/** The coordinator to every node, every `ALIVE_INTERVAL_MS` and on change: its reign and all it wants to be true. */
 export interface CoordinatorMessage {
   readonly kind: 'coordinator';
   readonly term: Term;

@@ -4,7 +4,7 @@
  */
 import type { NodeId, Term } from './types.js';
 
-/** No real cluster gets here; a peer that claims more is not believed, so that counters cannot run out. */
+/** No real cluster gets here; a node that claims more is not believed, so that counters cannot run out. */
 const MAX_TERM_COUNTER = 2 ** 48;
 
 export function isTerm(term: Term): boolean {

@@ -262,11 +262,11 @@ describe('a request whose ring goes away', () => {
     const bench = new Bench();
     const client = await ask(bench, 4);
     await bench.token(0);
-    bench.router.peerLost('somebody');
+    bench.router.nodeLost('somebody');
     await bench.clock.advance(100);
     expect(bench.generates()).toHaveLength(1);
     bench.unreachable.add('a-head');
-    bench.router.peerLost('a-head');
+    bench.router.nodeLost('a-head');
     await bench.clock.advance(1_000);
     bench.unreachable.clear();
     await bench.clock.advance(100);

@@ -365,8 +365,8 @@ export class World {
   private connect(a: NodeId, b: NodeId): void {
     this.connectionId += 1;
     this.connections.set(pairOf(a, b), { id: this.connectionId, lastMs: new Map() });
-    this.step(this.node(a), { kind: 'peer_connected', nodeId: b });
-    this.step(this.node(b), { kind: 'peer_connected', nodeId: a });
+    this.step(this.node(a), { kind: 'node_connected', nodeId: b });
+    this.step(this.node(b), { kind: 'node_connected', nodeId: a });
   }
 
   private disconnect(a: NodeId, b: NodeId, delayMs: number): void {
@@ -379,7 +379,7 @@ export class World {
       for (const [end, other] of [[a, b], [b, a]] as const) {
         const node = this.node(end);
         if (node.up) this.later(node, 0, () => {
-          if (!this.connections.has(pair)) this.step(node, { kind: 'peer_disconnected', nodeId: other, reason: 'closed' });
+          if (!this.connections.has(pair)) this.step(node, { kind: 'node_disconnected', nodeId: other, reason: 'closed' });
         });
       }
     });
