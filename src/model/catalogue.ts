@@ -40,7 +40,7 @@ const cardSchema = z.strictObject({
   /** What its makers recommend, where they do. */
   sampling: z.strictObject({ temperature: z.number().min(0).max(2), topP: z.number().min(0).max(1), topK: z.int().min(0), minP: z.number().min(0).max(1) }).partial().default({}),
   /** Which of its statements were compared with what is published; the others are from memory. */
-  checked: z.array(z.enum(['repository', 'licence', 'sampling'])).default([]),
+  checked: z.array(z.enum(['repository', 'context', 'licence', 'sampling'])).default([]),
   notes: z.string().max(500).default(''),
 });
 
