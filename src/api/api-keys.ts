@@ -4,7 +4,8 @@
  * Blank lines and lines that begin with `#` are skipped. Keys never reach a log or a message.
  */
 import { open } from 'node:fs/promises';
-import { errorMessageOf, RingError } from '../core/errors.js';
+import { RingError } from '../core/errors.js';
+import { systemTroubleOf } from '../core/system-trouble.js';
 
 const API_KEY_FILE_BYTES_MAX = 64 * 1024;
 /** Shorter keys can be guessed over the LAN. */
@@ -31,7 +32,7 @@ export async function readApiKeys(file: string): Promise<readonly string[]> {
     }
   } catch (cause) {
     if (cause instanceof RingError) throw cause;
-    throw new RingError('bad_config', `the API key file ${file} cannot be read: ${errorMessageOf(cause)}`, { file }, { cause });
+    throw new RingError('bad_config', `the API key file ${file} cannot be read (${systemTroubleOf(cause)}): write one key a line, "chmod 600" it, and name it with --api-key-file`, { file }, { cause });
   }
   const keys: string[] = [];
   for (const [index, line] of text.split('\n').entries()) {

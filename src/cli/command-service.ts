@@ -6,6 +6,7 @@ import { homedir, platform } from 'node:os';
 import { dirname, resolve } from 'node:path';
 import type { Command } from 'commander';
 import { errorMessageOf, RingError } from '../core/errors.js';
+import { systemTroubleOf } from '../core/system-trouble.js';
 import { ownCommand } from './own-command.js';
 import { servicePlan } from './service-unit.js';
 import type { ServicePlan, UserOfMachine } from './service-unit.js';
@@ -22,7 +23,9 @@ export async function serviceInstallCommand(typed: readonly string[], start: Com
   const plan = planned([...ownCommand(), 'start', ...withAbsolutePaths(typed)]);
   const before = existsSync(plan.file) ? await readFile(plan.file, 'utf8') : null;
   try {
-    await mkdir(dirname(plan.file), { recursive: true });
+    await mkdir(dirname(plan.file), { recursive: true }).catch((error: unknown) => {
+      throw new RingError('io_failed', `the service's file ${plan.file} cannot be written (${systemTroubleOf(error)}): a service belongs to a user with a home directory of their own`, { path: plan.file }, { cause: error });
+    });
     // launchd knows a service by its file from then on: the old one ends first.
     if (before !== null && plan.manager === 'launchd') await callAll(plan.stop, 'may fail');
     await writeFile(plan.file, plan.content, { mode: 0o600 });

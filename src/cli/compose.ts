@@ -112,6 +112,7 @@ async function start(settings: StartSettings, log: AgentLog, undo: (() => Promis
   await readApiAccess(apiHost, settings.apiKeyFile);
   const fromFile = settings.clusterFile === undefined ? null : await fileStart(settings.clusterFile.file, settings.clusterFile.path);
   const listen = parseListen(settings.listen ?? fromFile?.listen ?? null);
+  if (settings.models.includes('')) throw new RingError('bad_config', '--model is empty: name a file, a directory or a model');
   const models = settings.models.map(modelReference);
   const modelPaths = [...models.filter((model) => isAbsolute(model)), ...fromFile?.modelPaths ?? []];
   const { downloadBytesPerSecond } = settings;

@@ -7,7 +7,8 @@ import { readFile } from 'node:fs/promises';
 import { parse, TomlError } from 'smol-toml';
 import { problemText, readClusterFile } from '../core/cluster-file.js';
 import type { ClusterFile, KeyPath } from '../core/cluster-file.js';
-import { errorMessageOf, RingError } from '../core/errors.js';
+import { RingError } from '../core/errors.js';
+import { systemTroubleOf } from '../core/system-trouble.js';
 
 /** A cluster file larger than this is something else. */
 const MAX_CONFIG_BYTES = 1 << 20;
@@ -22,7 +23,7 @@ export interface LoadedClusterFile {
   readonly warnings: readonly string[];
 }
 
-/** Throws `bad_config` (file, key and line of every problem) or `io_failed`. */
+/** Throws `bad_config`: file, key and line of every problem. */
 export async function loadClusterFile(path: string): Promise<LoadedClusterFile> {
   let text: string;
   try {
@@ -31,7 +32,7 @@ export async function loadClusterFile(path: string): Promise<LoadedClusterFile> 
     text = bytes.toString('utf8');
   } catch (error) {
     if (error instanceof RingError) throw error;
-    throw new RingError('io_failed', `cannot read the cluster file ${path}: ${errorMessageOf(error)}`, { path }, { cause: error });
+    throw new RingError('bad_config', `cannot read the cluster file ${path} (${systemTroubleOf(error)}): name a TOML file with --config`, { path }, { cause: error });
   }
   return parseClusterFile(text, path);
 }

@@ -6,7 +6,8 @@
  */
 import { appendFileSync, closeSync, existsSync, fstatSync, mkdirSync, openSync, readFileSync, readSync, renameSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-import { errorMessageOf } from '../core/errors.js';
+import { errorMessageOf, RingError } from '../core/errors.js';
+import { systemCodeOf, systemTroubleOf } from '../core/system-trouble.js';
 
 const DIRECTORY = 'logs';
 const MAX_LOG_FILE_BYTES = 4 << 20;
@@ -67,11 +68,21 @@ export function keptLines(stateDirectory: string): KeptLines {
   let newestBytes = 0;
   for (let age = LOG_FILES - 1; age >= 0; age -= 1) {
     const file = logFile(stateDirectory, age);
-    const content = existsSync(file) ? readFileSync(file) : Buffer.alloc(0);
+    const content = contentOf(file);
     lines.push(...content.toString('utf8').split('\n').filter((line) => line !== ''));
     newestBytes = content.length;
   }
   return { lines, newestBytes };
+}
+
+/** Empty = there is none. */
+function contentOf(file: string): Buffer {
+  try {
+    return readFileSync(file);
+  } catch (error) {
+    if (systemCodeOf(error) === 'ENOENT') return Buffer.alloc(0);
+    throw new RingError('io_failed', `cannot read the log ${file} (${systemTroubleOf(error)}): name the agent's own directory with --state-dir, or run this as its user`, { path: file }, { cause: error });
+  }
 }
 
 /** Lines behind the first `skipBytes` as they are written, also into a file that is not there yet; ends at the abort. */

@@ -5,7 +5,8 @@ import { mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { homedir, platform } from 'node:os';
 import { join, resolve } from 'node:path';
 import { z } from 'zod';
-import { errorMessageOf, RingError } from '../core/errors.js';
+import { RingError } from '../core/errors.js';
+import { systemCodeOf, systemTroubleOf } from '../core/system-trouble.js';
 import { lockOwner } from '../net/state-files.js';
 
 const runningSchema = z.object({ pid: z.number().int().positive(), apiUrl: z.string(), apiKeyFile: z.string().nullable() });
@@ -32,9 +33,9 @@ export async function ensureStateDirectory(directory: string): Promise<void> {
     await writeFile(probe, '');
     await rm(probe, { force: true });
   } catch (error) {
-    const code = error instanceof Error && 'code' in error ? error.code : '';
+    const code = systemCodeOf(error);
     const denied = code === 'EACCES' || code === 'EPERM' || code === 'EROFS';
-    throw new RingError(denied ? 'permission_denied' : 'io_failed', `the state directory ${directory} cannot be written (${errorMessageOf(error)}): make it writable, or name another with --state-dir`, {}, { cause: error });
+    throw new RingError(denied ? 'permission_denied' : 'io_failed', `the state directory ${resolve(directory)} cannot be written (${systemTroubleOf(error)}): make it writable, or name another with --state-dir`, {}, { cause: error });
   }
 }
 
@@ -55,7 +56,7 @@ export async function findRunningAgent(directory: string): Promise<RunningAgent 
   try {
     text = await readFile(join(directory, RUNNING_FILE), 'utf8');
   } catch (error) {
-    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return null;
+    if (systemCodeOf(error) === 'ENOENT') return null;
     throw unreadable(directory, error);
   }
   const parsed = runningSchema.safeParse(parseJson(text));
@@ -72,8 +73,9 @@ export async function agentProcess(directory: string): Promise<number | null> {
   }
 }
 
-function unreadable(directory: string, error: unknown): RingError {
-  return new RingError('permission_denied', `cannot look into the state directory ${directory} (${errorMessageOf(error)}): name the running agent's own with --state-dir, or run this as its user`, {}, { cause: error });
+function unreadable(directory: string, thrown: unknown): RingError {
+  const error = thrown instanceof RingError ? thrown.cause ?? thrown : thrown;
+  return new RingError('permission_denied', `cannot look into the state directory ${resolve(directory)} (${systemTroubleOf(error)}): name the running agent's own with --state-dir, or run this as its user`, {}, { cause: error });
 }
 
 export function processExists(pid: number): boolean {

@@ -10,10 +10,10 @@ import { yamux } from '@libp2p/yamux';
 import { createLibp2p } from 'libp2p';
 import type { Libp2p } from 'libp2p';
 import { errorMessageOf, RingError } from '../core/errors.js';
+import { systemCodeOf, systemTroubleOf } from '../core/system-trouble.js';
 import type { Log } from '../ports.js';
 import { announceable } from './addresses.js';
 import { clusterNoise } from './encryption.js';
-import { systemCodeOf } from './state-files.js';
 
 /** With the default growth to 16 MiB a control message waits 108 ms behind bulk data; with this 4 ms. */
 const MAX_WINDOW_BYTES = 1024 * 1024;
@@ -114,18 +114,18 @@ function listeningMdns(serviceTag: string, heard: (peer: PeerInfo) => void): Ret
 
 /** The wanted port, or the next free one with a notice. Throws `port_in_use` or `bad_config`. */
 async function choosePort(listen: ListenAddress, log: Log): Promise<number> {
-  if (listen.port === 0) return 0;
   for (let port = listen.port; port < Math.min(listen.port + PORTS_TO_TRY, 65_536); port++) {
     const problem = await whyNotFree(listen.host, port);
+    const code = systemCodeOf(problem);
     if (problem === null) {
       if (port !== listen.port) log.info(`port ${listen.port} is taken; this agent listens for peers on ${port}`, { port });
       return port;
     }
-    if (problem.code === 'EACCES') {
+    if (code === 'EACCES') {
       throw new RingError('permission_denied', `this user may not listen on port ${port}: choose one above 1023 with --listen`, { port });
     }
-    if (problem.code !== 'EADDRINUSE') {
-      throw new RingError('bad_config', `cannot listen on ${listen.host} port ${port}: ${problem.message}`, { port });
+    if (code !== 'EADDRINUSE') {
+      throw new RingError('bad_config', `cannot listen on ${listen.host} port ${port} (${systemTroubleOf(problem)}): give an address of this machine with --listen, or a port alone for all of them`, { port });
     }
     if (listen.portExplicit) {
       throw new RingError('port_in_use', `port ${port} on ${listen.host} is taken by another program: free it, or choose another with --listen`, { port });
@@ -134,10 +134,10 @@ async function choosePort(listen: ListenAddress, log: Log): Promise<number> {
   throw new RingError('port_in_use', `no free port from ${listen.port} on: choose one with --listen`, { port: listen.port });
 }
 
-async function whyNotFree(host: string, port: number): Promise<{ code: string; message: string } | null> {
+async function whyNotFree(host: string, port: number): Promise<Error | null> {
   return new Promise((resolve) => {
     const probe = createServer();
-    probe.once('error', (error) => resolve({ code: systemCodeOf(error), message: error.message }));
+    probe.once('error', resolve);
     probe.listen({ host, port, exclusive: true }, () => probe.close(() => resolve(null)));
   });
 }

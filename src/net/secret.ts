@@ -5,7 +5,8 @@
 import { createHash, randomBytes, scrypt } from 'node:crypto';
 import { readFile, stat } from 'node:fs/promises';
 import { platform } from 'node:os';
-import { errorMessageOf, RingError } from '../core/errors.js';
+import { RingError } from '../core/errors.js';
+import { systemTroubleOf } from '../core/system-trouble.js';
 import { SECRET_WORDS } from './secret-words.js';
 
 const SECRET_BYTES = 16;
@@ -64,7 +65,9 @@ export async function readSecretFile(path: string, clusterName: string): Promise
 export async function readSecretText(path: string): Promise<string> {
   let text: string;
   try {
-    const { mode, size } = await stat(path);
+    const facts = await stat(path);
+    const { mode, size } = facts;
+    if (!facts.isFile()) throw new RingError('bad_config', `${path} is no file: name the one that "agent secret" was written to`, { path });
     if (platform() !== 'win32' && (mode & 0o077) !== 0) {
       throw new RingError('permission_denied', `the secret file ${path} can be read by others: run \`chmod 600 ${path}\``, { path });
     }
@@ -72,7 +75,7 @@ export async function readSecretText(path: string): Promise<string> {
     text = await readFile(path, 'utf8');
   } catch (error) {
     if (error instanceof RingError) throw error;
-    throw new RingError('bad_config', `cannot read the secret file ${path}: ${errorMessageOf(error)}`, { path }, { cause: error });
+    throw new RingError('bad_config', `cannot read the secret file ${path} (${systemTroubleOf(error)}): make one with "agent secret > FILE && chmod 600 FILE", or name another with --secret-file`, { path }, { cause: error });
   }
   if (text.trim() === '') throw new RingError('bad_config', `the secret file ${path} is empty: write the words of \`agent secret\` into it`, { path });
   return text;

@@ -8,7 +8,8 @@ import { link, mkdir, open, readFile, rename, rm, stat, writeFile } from 'node:f
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
-import { errorMessageOf, RingError } from '../core/errors.js';
+import { RingError } from '../core/errors.js';
+import { systemCodeOf, systemTroubleOf } from '../core/system-trouble.js';
 
 const LOCK_FILE = 'lock';
 const LOCK_ATTEMPTS = 50;
@@ -47,16 +48,12 @@ export async function readIfPresent(path: string): Promise<Buffer | null> {
 export function stateError(path: string, error: unknown): RingError {
   const code = systemCodeOf(error);
   if (code === 'EACCES' || code === 'EPERM' || code === 'EROFS') {
-    return new RingError('permission_denied', `${path} cannot be used (${errorMessageOf(error)}): make the state directory writable for this user, or name another with --state-dir`, { path }, { cause: error });
+    return new RingError('permission_denied', `${path} cannot be used (${systemTroubleOf(error)}): make the state directory writable for this user, or name another with --state-dir`, { path }, { cause: error });
   }
   if (code === 'ENOSPC' || code === 'EDQUOT') {
     return new RingError('disk_full', `${path} cannot be written: the disk is full`, { path }, { cause: error });
   }
-  return new RingError('io_failed', `${path} cannot be used: ${errorMessageOf(error)}`, { path }, { cause: error });
-}
-
-export function systemCodeOf(error: unknown): string {
-  return error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : '';
+  return new RingError('io_failed', `${path} cannot be used (${systemTroubleOf(error)}): name another directory with --state-dir`, { path }, { cause: error });
 }
 
 export interface StateLock {

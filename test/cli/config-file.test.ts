@@ -98,7 +98,7 @@ describe('B1: the cluster file', () => {
     const path = join(directory, 'cluster.toml');
     await writeFile(path, EXAMPLE);
     expect((await loadClusterFile(path)).file.model).toBe('m.gguf');
-    await expect(loadClusterFile(join(directory, 'none.toml'))).rejects.toMatchObject({ code: 'io_failed' });
+    await expect(loadClusterFile(join(directory, 'none.toml'))).rejects.toMatchObject({ code: 'bad_config', message: expect.stringMatching(/none\.toml \(there is none at this path\): name a TOML file/) as string });
     await writeFile(path, '#'.repeat((1 << 20) + 1));
     await expect(loadClusterFile(path)).rejects.toMatchObject({ code: 'bad_config' });
     await rm(directory, { recursive: true });

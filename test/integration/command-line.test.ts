@@ -145,10 +145,11 @@ describe('a command that cannot do its work', () => {
   it('names a state directory that cannot be used', async () => {
     const below = join(file, 'state');
     await expectAll([
-      { line: ['start', '--state-dir', below, ...ALONE], code: 1, says: /state directory .*file\/state cannot be written \(ENOTDIR.*--state-dir/ },
+      { line: ['start', '--state-dir', below, ...ALONE], code: 1, says: /state directory .*file\/state cannot be written \(a part of this path is a file.*--state-dir/ },
       { line: ['run', '--state-dir', below, 'kjv-q8_0', 'x'], code: 1, says: /cannot look into the state directory .*file\/state .*--state-dir/ },
       { line: ['status', '--state-dir', below], code: 1, says: /cannot look into the state directory .*--state-dir/ },
       { line: ['stop', '--state-dir', below], code: 1, says: /cannot look into the state directory .*--state-dir/ },
+      { line: ['logs', '--state-dir', below], code: 1, says: /cannot read the log .*--state-dir/ },
     ]);
   });
 
@@ -169,7 +170,7 @@ describe('a command that cannot do its work', () => {
       { line: start('lan', '--api-host', '0.0.0.0'), code: 2, says: /would listen on 0\.0\.0\.0.*--api-key-file/ },
       { line: start('lan', '--api-host', '0.0.0.0', '--api-key-file', open), code: 2, says: /other users may read it; run `chmod 600 / },
       { line: start('lan', '--api-host', '0.0.0.0', '--api-key-file', short), code: 2, says: /line 1 is shorter than 16/ },
-      { line: start('lan', '--api-key-file', join(directory, 'missing')), code: 2, says: /missing cannot be read.*ENOENT/ },
+      { line: start('lan', '--api-key-file', join(directory, 'missing')), code: 2, says: /missing cannot be read \(there is none at this path\): write one key a line/ },
     ]);
     expect(existsSync(join(directory, 'lan'))).toBe(false);
   });
@@ -179,6 +180,11 @@ describe('a command that cannot do its work', () => {
       { line: start('secret', '--secret-file', written('open-secret', 'a long enough passphrase', 0o644)), code: 1, says: /can be read by others: run `chmod 600/ },
       { line: start('secret', '--secret-file', written('weak-secret', 'weak')), code: 2, says: /too short: use the words of `agent secret`/ },
       { line: start('secret', '--secret-file', written('no-secret', '')), code: 2, says: /no-secret is empty/ },
+      { line: start('secret', '--secret-file', join(directory, 'missing')), code: 2, says: /cannot read the secret file .*missing \(there is none at this path\): make one with "agent secret > FILE/ },
+      { line: start('secret', '--secret-file', directory), code: 2, says: /is no file: name the one that "agent secret" was written to/ },
+      { line: start('config', '--config', directory), code: 2, says: /cannot read the cluster file .*it is a directory.*--config/ },
+      { line: start('model', '--model', ''), code: 2, says: /--model is empty/ },
+      { line: start('address', '--listen', '192.0.2.254:1'), code: 2, says: /cannot listen on 192\.0\.2\.254 port 1 \(this machine has no such address\): give an address/ },
     ]);
   });
 
