@@ -20,7 +20,7 @@ const TYPES: Readonly<Record<string, string>> = {
 
 /** Every file that is served; nothing that a request says reaches the file system. */
 const FILES = [
-  'style.css', 'icon.svg', 'main.js', 'api.js', 'page.js', 'format.js', 'ring.js', 'ring-layout.js', 'nodes.js', 'models.js', 'plan.js', 'chat.js', 'markdown.js', 'events.js', 'theme.js',
+  'style.css', 'icon.svg', 'main.js', 'api.js', 'page.js', 'format.js', 'ring.js', 'ring-layout.js', 'nodes.js', 'models.js', 'plan.js', 'chat.js', 'markdown.js', 'events.js', 'losses.js', 'theme.js',
 ] as const;
 
 const POLICY = [

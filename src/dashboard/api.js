@@ -9,6 +9,7 @@ export function useKey(text) {
   sessionStorage.setItem(KEY, key);
 }
 
+/** `status` 0: no answer, or one that broke off. */
 export class ApiFailure extends Error {
   constructor(status, code, message) {
     super(message);
@@ -18,7 +19,7 @@ export class ApiFailure extends Error {
 }
 
 async function call(path, { method = 'GET', body = null, signal = null } = {}) {
-  const response = await fetch(path, {
+  const response = await reached(fetch(path, {
     method,
     signal,
     headers: {
@@ -26,14 +27,14 @@ async function call(path, { method = 'GET', body = null, signal = null } = {}) {
       ...(key === '' ? {} : { authorization: `Bearer ${key}` }),
     },
     body: body === null ? null : JSON.stringify(body),
-  });
+  }));
   if (response.ok) return response;
   const value = await response.json().catch(() => null);
   throw new ApiFailure(response.status, value?.error?.code ?? '', value?.error?.message ?? `The agent answered ${response.status}.`);
 }
 
 export async function callJson(path, options) {
-  return (await call(path, options)).json();
+  return reached((await call(path, options)).json());
 }
 
 /** Data of server-sent events, one JSON value each, until the stream or `[DONE]` ends it. Errors in the stream are thrown. */
@@ -42,7 +43,7 @@ export async function* callStream(path, options) {
   let rest = '';
   try {
     for (;;) {
-      const { done, value } = await reader.read();
+      const { done, value } = await reached(reader.read());
       if (done) return;
       rest += value;
       for (let end = rest.indexOf('\n'); end >= 0; end = rest.indexOf('\n')) {
@@ -62,5 +63,15 @@ export async function* callStream(path, options) {
     }
   } finally {
     reader.cancel().catch(() => undefined);
+  }
+}
+
+/** Browsers say "network error" of an agent that is gone. */
+async function reached(answer) {
+  try {
+    return await answer;
+  } catch (error) {
+    if (!(error instanceof TypeError)) throw error;
+    throw new ApiFailure(0, 'unreachable', `The agent at ${location.host} does not answer. Is it running ("agent start")?`);
   }
 }

@@ -1,11 +1,19 @@
 /** Numbers and names as people read them. */
 
 const UNITS = [['TB', 1e12], ['GB', 1e9], ['MB', 1e6], ['kB', 1e3]];
+const NODE_ID = String.raw`[1-9A-HJ-NP-Za-km-z]{40,60}`;
 
 /** Decimal units, as the command line prints them. */
 export function bytes(count) {
   for (const [unit, size] of UNITS) if (count >= size) return `${(count / size).toFixed(count >= size * 100 ? 0 : 1)} ${unit}`;
   return `${count} B`;
+}
+
+/** `23 of 25 GB`, in the unit of the whole. */
+export function share(part, whole) {
+  const [unit, size] = UNITS.find(([, least]) => whole >= least) ?? ['B', 1];
+  const number = (count) => (count / size).toFixed(whole >= size * 10 ? 0 : 1);
+  return `${number(part)} of ${number(whole)} ${unit}`;
 }
 
 /** `[start, end)` as people count layers: first to last. */
@@ -17,13 +25,22 @@ export function micros(count) {
   return count >= 10_000 ? `${Math.round(count / 1000)} ms` : `${(count / 1000).toFixed(1)} ms`;
 }
 
+export function speed(tokensPerSecond) {
+  return `${tokensPerSecond.toFixed(tokensPerSecond >= 100 ? 0 : 1)} tok/s`;
+}
+
+export function counted(count, what) {
+  return `${count} ${what}${count === 1 ? '' : 's'}`;
+}
+
 export function shortId(nodeId) {
   return nodeId.slice(-6);
 }
 
-/** Node ids inside a sentence, shortened. */
-export function withShortIds(text) {
-  return text.replace(/\b[1-9A-HJ-NP-Za-km-z]{40,60}\b/g, (id) => `…${shortId(id)}`);
+/** A sentence of the agent with the names that this page gives nodes: `pc (12D3Koo…)` and a lone id become `pc`. */
+export function withNames(text, names) {
+  const named = text.replace(new RegExp(String.raw`\S+ \((${NODE_ID})\)`, 'g'), (whole, id) => names.get(id) ?? whole);
+  return named.replace(new RegExp(String.raw`\b${NODE_ID}\b`, 'g'), (id) => names.get(id) ?? `…${shortId(id)}`);
 }
 
 export function clockTime(date) {

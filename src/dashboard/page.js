@@ -44,3 +44,21 @@ export function meter(part, label, kind = '') {
   fill.style.width = `${percent}%`;
   return make('span', { class: `meter ${kind}`, role: 'progressbar', 'aria-label': label, 'aria-valuemin': 0, 'aria-valuemax': 100, 'aria-valuenow': percent }, fill);
 }
+
+/** True when it is on the clipboard. Browsers refuse it on pages that came over plain HTTP from another machine; the old way is left. */
+export async function copyText(text) {
+  try {
+    await navigator.clipboard.writeText(text);
+    return true;
+  } catch {
+    const place = make('textarea', { class: 'hidden', 'aria-hidden': 'true', tabindex: -1 });
+    place.value = text;
+    document.body.append(place);
+    const focused = document.activeElement;
+    place.select();
+    const done = document.execCommand('copy');
+    place.remove();
+    focused?.focus();
+    return done;
+  }
+}

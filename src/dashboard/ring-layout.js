@@ -5,27 +5,26 @@
 
 const GAP = 14;
 const LINE = 21;
-/** Lines of text in the middle. */
-const MIDDLE_LINES = 4;
-
-/** `middle` is where the text goes; an edge leads from a point to the next, the last one back to the first. */
-export function ringLayout({ width, count, card, narrow }) {
-  return narrow && count > 2 ? columns(width, count, card) : ellipse(width, count, card, narrow);
+/** `middle` is where the text of so many lines goes; an edge leads from a point to the next, the last one back to the first. */
+export function ringLayout({ width, count, card, narrow, lines }) {
+  return narrow && count > 2 ? columns(width, count, card, lines) : ellipse({ width, count, card, narrow, lines });
 }
 
-function ellipse(width, count, card, narrow) {
+function ellipse({ width, count, card, narrow, lines }) {
   // Two nodes are above each other: no card needs the room at the sides.
   const radiusX = count <= 2 ? Math.min(300, width / 2 - GAP) : Math.max(60, (width - card.width) / 2 - GAP);
-  const radiusY = Math.max(105, Math.min(170, width * 0.26), count * (narrow ? 40 : 30));
+  const radiusY = Math.max(118, Math.min(170, width * 0.26), count * (narrow ? 42 : 32));
   const centre = { x: width / 2, y: radiusY + card.height / 2 + GAP };
   const at = (angle) => ({ x: centre.x + radiusX * Math.cos(angle), y: centre.y + radiusY * Math.sin(angle) });
   const step = (2 * Math.PI) / Math.max(1, count);
+  // Cards and the arrow of the lowest edge; an ellipse of an odd number of nodes has no card at its bottom.
+  const lowest = Math.max(...Array.from({ length: Math.max(1, count) }, (_, index) => at(-Math.PI / 2 + step * index).y + card.height / 2), centre.y + (count > 1 ? radiusY + 8 : (lines * LINE) / 2));
   const angles = Array.from({ length: count }, (_, index) => -Math.PI / 2 + step * index);
   return {
     points: angles.map(at),
     middle: centre,
     track: { radiusX, radiusY },
-    bottom: centre.y + radiusY + card.height / 2 + GAP,
+    bottom: lowest + GAP,
     edges: angles.map((from) => {
       const [a, half, b] = [at(from), at(from + step / 2), at(from + step)];
       const angle = from + step / 2;
@@ -39,10 +38,10 @@ function ellipse(width, count, card, narrow) {
   };
 }
 
-function columns(width, count, card) {
+function columns(width, count, card, lines) {
   const down = Math.ceil(count / 2);
   const up = count - down;
-  const top = MIDDLE_LINES * LINE + card.height / 2 + GAP;
+  const top = lines * LINE + card.height / 2 + GAP;
   const height = (down - 1) * (card.height + 44);
   const x = { right: width - card.width / 2 - 2, left: card.width / 2 + 2 };
   const points = [
@@ -52,7 +51,7 @@ function columns(width, count, card) {
   ];
   return {
     points,
-    middle: { x: width / 2, y: (MIDDLE_LINES * LINE) / 2 },
+    middle: { x: width / 2, y: (lines * LINE) / 2 },
     track: null,
     bottom: top + height + card.height / 2 + GAP,
     edges: points.map((a, index) => {

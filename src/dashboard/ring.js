@@ -1,14 +1,16 @@
 /**
- * The ring as a ring: nodes with stages around an ellipse in the order in which activations travel, the others below.
- * Everything is in CSS pixels of the place it has, so that text stays readable on a phone.
+ * The ring as a ring: nodes with stages around an ellipse in the order in which activations travel, the others below,
+ * with those that are gone lately. Everything is in CSS pixels of the place it has, so that text stays readable on a phone.
  */
-import { bytes, layers, micros, nodeNames } from './format.js';
+import { layers, micros, nodeNames, share, speed } from './format.js';
 import { byId, draw, fillSelect } from './page.js';
 import { ringLayout } from './ring-layout.js';
 
-const CARD = { width: 172, narrowWidth: 138, height: 86 };
+const CARD = { width: 176, narrowWidth: 140, height: 102 };
 const NARROW = 560;
 const GAP = 14;
+/** One round of the moving dots (style.css). A new drawing goes on where the old one was. */
+const FLOW_MS = 900;
 
 export function startRing() {
   const place = byId('ring');
@@ -18,20 +20,20 @@ export function startRing() {
 
   function redraw() {
     if (last === null || place.clientWidth === 0) return;
-    const { status, requests } = last;
+    const { status, requests, gone } = last;
     const instance = status.instances.find((one) => one.instanceId === choice.value) ?? null;
-    const next = JSON.stringify([place.clientWidth, status.term, status.coordinator, instance, status.nodes.map(essentials), requests > 0]);
-    // A drawing that says the same stays: its movement would start again.
+    byId('ring-legend').hidden = (instance?.stages.length ?? 0) < 2;
+    const next = JSON.stringify([place.clientWidth, status.term, status.coordinator, instance, status.nodes.map(essentials), requests > 0, gone.map(({ name }) => name)]);
     if (next === signature) return;
     signature = next;
-    place.replaceChildren(picture(status, instance, requests, place.clientWidth));
+    place.replaceChildren(picture({ status, instance, requests, gone, width: place.clientWidth }));
   }
 
   choice.addEventListener('change', redraw);
   new ResizeObserver(redraw).observe(place);
   return {
-    show(status, requests) {
-      last = { status, requests };
+    show(status, requests, gone) {
+      last = { status, requests, gone };
       fillSelect(choice, status.instances.map((instance) => [instance.instanceId, instance.model]));
       byId('ring-choice').hidden = status.instances.length < 2;
       redraw();
@@ -39,35 +41,41 @@ export function startRing() {
   };
 }
 
-function essentials({ nodeId, state, self, capabilities }) {
+function essentials({ nodeId, state, self, problem, capabilities }) {
   return capabilities === null
-    ? [nodeId, state]
-    : [nodeId, state, self, capabilities.hostname, capabilities.backends, Math.round((capabilities.ramAvailableBytes / capabilities.ramTotalBytes) * 50), capabilities.links];
+    ? [nodeId, state, problem]
+    : [nodeId, state, problem, self, capabilities.hostname, capabilities.backends, Math.round((capabilities.ramAvailableBytes / capabilities.ramTotalBytes) * 50), capabilities.links];
 }
 
-function picture(status, instance, requests, width) {
-  const names = nodeNames(status.nodes);
+function picture({ status, instance, requests, gone, width }) {
+  const names = new Map([...gone.map(({ node, name }) => [node.nodeId, name]), ...nodeNames(status.nodes)]);
   const stages = instance?.stages ?? [];
   const staged = stages.map((stage) => ({ stage, node: status.nodes.find((node) => node.nodeId === stage.nodeId) ?? null }));
   const others = status.nodes.filter((node) => !stages.some((stage) => stage.nodeId === node.nodeId)).map((node) => ({ stage: null, node }));
+  const ghosts = gone.filter(({ node }) => !stages.some((stage) => stage.nodeId === node.nodeId))
+    .map(({ node, at }) => ({ stage: null, node: { ...node, state: 'lost', self: false, coordinator: false, capabilities: null }, goneAt: at }));
   const around = staged.length > 0 ? staged : others;
-  const below = staged.length > 0 ? others : [];
+  const below = staged.length > 0 ? [...others, ...ghosts] : ghosts;
 
   const narrow = width < NARROW;
   const card = { width: narrow ? CARD.narrowWidth : CARD.width, height: CARD.height };
-  const layout = ringLayout({ width, count: around.length, card, narrow });
+  const lines = middleLines(status, instance, names, around.length);
+  const layout = ringLayout({ width, count: around.length, card, narrow, lines: lines.length });
   const perRow = Math.max(1, Math.floor((width - GAP) / (card.width + GAP)));
   const ringHeight = layout.bottom;
   const height = ringHeight + (below.length === 0 ? 0 : 26 + Math.ceil(below.length / perRow) * (card.height + GAP));
   const busy = requests > 0 || (instance?.activeSequences ?? 0) > 0;
 
   const svg = draw('svg', { viewBox: `0 0 ${width} ${height}`, width, height, role: 'img', 'aria-label': inWords(status, instance, around, names), class: `${busy ? 'busy' : ''} ${instance?.state ?? 'idle'}` });
-  if (staged.length > 0) {
+  svg.style.setProperty('--flow-delay', `${-Math.round(performance.now() % FLOW_MS)}ms`);
+  if (staged.length > 1) {
     layout.edges.forEach((edge, index) => svg.append(...edgeParts(edge, around, index)));
-  } else if (layout.track !== null) {
+  } else if (staged.length === 0 && around.length > 1 && layout.track !== null) {
     svg.append(draw('ellipse', { class: 'track', cx: layout.middle.x, cy: layout.middle.y, rx: layout.track.radiusX, ry: layout.track.radiusY }));
   }
-  svg.append(...middle(status, instance, layout.middle, names, around.length));
+  lines.forEach(([kind, text], index) => {
+    svg.append(draw('text', { class: kind, x: layout.middle.x, y: layout.middle.y + (index - (lines.length - 1) / 2) * 21 + 4, 'text-anchor': 'middle' }, text));
+  });
   around.forEach((entry, index) => svg.append(nodeCard(entry, layout.points[index], card, names)));
   if (below.length > 0) {
     svg.append(draw('text', { class: 'faint', x: width / 2, y: ringHeight + 12, 'text-anchor': 'middle' }, 'not in this ring'));
@@ -95,47 +103,55 @@ function edgeParts({ path, arrow, degrees, label }, around, index) {
   return parts;
 }
 
-function middle(status, instance, { x, y }, names, count) {
-  const coordinator = status.coordinator === null ? 'no coordinator yet' : `led by ${names.get(status.coordinator) ?? 'another node'}`;
-  const lines = instance === null
-    ? [['title', count === 0 ? 'no node' : 'nothing loaded'], ['faint', 'plan a model, or just ask']]
-    : [['title', instance.model], [`state ${instance.state}`, instance.state]];
-  lines.push(['faint small', status.term === null ? coordinator : `${coordinator} · term ${status.term.counter}`]);
-  if ((instance?.hops?.samples ?? 0) > 0) lines.push(['faint small', `${micros(instance.hops.overheadMicros)} per hop`]);
-  return lines.map(([kind, text], index) => draw('text', { class: kind, x, y: y + (index - (lines.length - 1) / 2) * 21 + 4, 'text-anchor': 'middle' }, text));
+/** `[class, text]` each. */
+function middleLines(status, instance, names, count) {
+  const leader = status.coordinator === null ? 'no coordinator yet' : `led by ${names.get(status.coordinator) ?? 'another node'}`;
+  const led = ['faint small', status.term === null ? leader : `${leader} · term ${status.term.counter}`];
+  if (instance === null) return [['title', count === 0 ? 'no node' : 'nothing loaded'], ['faint', 'plan a model, or just ask'], led];
+  const lines = [['title', instance.model], [`state ${instance.state}`, instance.state]];
+  const measured = instance.pace?.tokenMicros > 0 ? `${speed(1e6 / instance.pace.tokenMicros)} alone` : '';
+  const hop = instance.stages.length > 1 && instance.hops?.samples > 0 ? `${micros(instance.hops.overheadMicros)} per hop` : '';
+  const figures = [measured, hop].filter((part) => part !== '').join(' · ');
+  if (figures !== '') lines.push(['small', figures]);
+  if ((instance.activeSequences ?? 0) + (instance.queuedSequences ?? 0) > 0) {
+    lines.push(['small', `${instance.activeSequences ?? 0} answering${instance.queuedSequences > 0 ? `, ${instance.queuedSequences} waiting` : ''}`]);
+  }
+  return [...lines, led];
 }
 
-function nodeCard({ node, stage }, { x, y }, { width, height }, names) {
-  const left = x - width / 2;
+function nodeCard({ node, stage, goneAt = null }, { x, y }, { width, height }, names) {
+  const left = x - width / 2 + 12;
   const top = y - height / 2;
   const inner = width - 24;
   const capabilities = node?.capabilities ?? null;
   const name = (node === null ? stage?.hostname : names.get(node.nodeId)) ?? 'unknown';
-  const used = capabilities === null ? 0 : 1 - capabilities.ramAvailableBytes / capabilities.ramTotalBytes;
-  const backend = stage?.backend ?? capabilities?.backends[0] ?? '';
-  const marks = [node?.self ? 'this node' : '', backend].filter((mark) => mark !== '').join(' · ');
   const state = node === null ? 'lost' : node.state;
+  const backend = stage?.backend ?? capabilities?.backends[0] ?? '';
+  const marks = state === 'alive' ? [node?.self ? 'this node' : '', backend].filter((mark) => mark !== '').join(' · ') : goneAt !== null ? 'gone since' : state === 'lost' ? 'does not answer' : state;
   const parts = [
     draw('title', {}, `${name}: ${state}${node?.problem ? `, ${node.problem}` : ''}`),
-    draw('rect', { class: 'box', x: left, y: top, width, height, rx: 12 }),
-    draw('text', { class: 'name', x: left + 12, y: top + 22 }, fitted(name, (inner - (node?.coordinator ? 24 : 0)) / 8.4)),
-    draw('text', { class: 'faint small', x: left + 12, y: top + 39 }, state === 'alive' ? marks : state),
-    draw('text', { class: stage === null ? 'faint small' : 'small strong', x: left + 12, y: top + 56 }, stage === null ? 'no layers' : stageText(stage)),
+    draw('rect', { class: 'box', x: x - width / 2, y: top, width, height, rx: 12 }),
+    draw('text', { class: 'name', x: left, y: top + 22 }, fitted(name, (inner - (node?.coordinator ? 24 : 0)) / 8.9)),
+    draw('text', { class: `small ${state === 'alive' ? 'faint' : 'trouble'}`, x: left, y: top + 40 }, fitted(marks, inner / 6.6)),
   ];
+  const holds = stage === null ? goneAt ?? 'no layers' : stageText(stage);
+  parts.push(draw('text', { class: stage === null ? 'faint small' : 'small strong', x: left, y: top + 57 }, fitted(holds, inner / 6.6)));
   if (node?.coordinator) {
-    parts.push(draw('path', { class: 'crown', d: 'M 0 10 L -1 1 L 4 5 L 8 0 L 12 5 L 17 1 L 16 10 z', transform: `translate(${left + width - 29} ${top + 11})` }, draw('title', {}, 'coordinator')));
+    parts.push(draw('path', { class: 'crown', d: 'M 0 10 L -1 1 L 4 5 L 8 0 L 12 5 L 17 1 L 16 10 z', transform: `translate(${x + width / 2 - 29} ${top + 11})` }, draw('title', {}, 'coordinator')));
   }
   if (capabilities !== null) {
+    const { ramAvailableBytes, ramTotalBytes } = capabilities;
     parts.push(
-      draw('rect', { class: 'bar-back', x: left + 12, y: top + height - 18, width: inner, height: 6, rx: 3 }),
-      draw('rect', { class: 'bar-fill', x: left + 12, y: top + height - 18, width: Math.max(3, inner * used), height: 6, rx: 3 }, draw('title', {}, `${bytes(capabilities.ramAvailableBytes)} of ${bytes(capabilities.ramTotalBytes)} memory free`)),
+      draw('rect', { class: 'bar-back', x: left, y: top + 67, width: inner, height: 6, rx: 3 }),
+      draw('rect', { class: 'bar-fill', x: left, y: top + 67, width: Math.max(3, inner * (1 - ramAvailableBytes / ramTotalBytes)), height: 6, rx: 3 }),
+      draw('text', { class: 'faint small', x: left, y: top + 90 }, `${share(ramAvailableBytes, ramTotalBytes)} free`),
     );
   }
   return draw('g', { class: `node ${state} ${node?.coordinator ? 'coordinator' : ''}` }, ...parts);
 }
 
 function stageText(stage) {
-  if (stage.state === 'fetching' || stage.state === 'loading') return `${layers(stage.range).replace(/^layers? /, '')} · ${Math.round(stage.progress * 100)} %`;
+  if (stage.state === 'fetching' || stage.state === 'loading') return `${layers(stage.range).replace(/^layers? /, '')} · ${stage.state} ${Math.round(stage.progress * 100)} %`;
   return stage.state === 'ready' ? layers(stage.range) : `${layers(stage.range)} · ${stage.state}`;
 }
 

@@ -1,15 +1,12 @@
 /** What a model thinks aloud, in the dashboard's chat: in a real browser, on an agent that thinks when it is told to. */
-import { existsSync } from 'node:fs';
-import { chromium } from 'playwright-core';
 import { expect, it } from 'vitest';
 import { startApiServer } from '../../src/api/server.js';
 import { answerOf, KeptLog, ScriptedAgent } from '../api/scripted-agent.js';
+import { DESKTOP, TestBrowser } from './browser.js';
 
-const CHROMIUM = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome'].find((path) => existsSync(path));
 const SEEN_MS = 30_000;
 
 it('shows thoughts above the answer, and folds them when the answer comes', async () => {
-  if (CHROMIUM === undefined) throw new Error('no Chromium: install it (apt-get install chromium)');
   const agent = new ScriptedAgent();
   let goOn: () => void = () => undefined;
   const held = new Promise<void>((resolve) => {
@@ -22,11 +19,9 @@ it('shows thoughts above the answer, and folds them when the answer comes', asyn
     }
   };
   const server = await startApiServer({ service: agent, agentVersion: '1.2.3', log: new KeptLog(), host: '127.0.0.1', port: 0, portExplicit: true, apiKeyFile: null });
-  const browser = await chromium.launch({ executablePath: CHROMIUM, args: ['--no-sandbox', '--disable-gpu'] });
+  const browser = await TestBrowser.launch();
   try {
-    const page = await (await browser.newContext()).newPage();
-    await page.goto(server.address, { timeout: SEEN_MS });
-    await page.getByText('live', { exact: true }).waitFor({ timeout: SEEN_MS });
+    const page = await browser.open(server.address, DESKTOP);
     await page.locator('#chat-text').fill('What is 2+2?');
     await page.locator('#chat-send').click();
     const thoughts = page.locator('details.faint');
