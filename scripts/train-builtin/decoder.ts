@@ -1,8 +1,10 @@
 /**
  * The decoder as a ggml graph: a llama of one head of keys and values per query head, its word table also its output matrix.
  *
- * The same arithmetic as the engine's own llama graph, but with whole sequences side by side and no KV cache: the engine's
- * graph writes keys and values to the cache, through which no gradient flows. It must not know optimisers or files.
+ * The same arithmetic as the engine's own llama graph, but with whole sequences side by side and no KV cache. libllama's
+ * training (`llama_opt_epoch`) uses the engine's graph, which reads keys and values from the cache, through which no
+ * gradient flows: in the pinned build it left every attn_k, attn_v and the word table as they were (see also llama.cpp
+ * #28520). It must not know optimisers or files.
  */
 import type { GgmlFunctions, Tensor } from './ggml.js';
 

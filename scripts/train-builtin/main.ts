@@ -18,8 +18,9 @@ import { readCheckpoint, readTokenizer, writeCheckpoint, writeModel } from './mo
 import type { Progress } from './model-file.js';
 import { cutText, readText, tokenize } from './text.js';
 import { TorchTrainer } from './torch-trainer.js';
-import { initialState, readState } from './trainer.js';
-import { train } from './training.js';
+import { initialState, readState, writeState } from './trainer.js';
+import type { TrainingState } from './trainer.js';
+import { bitsPerByte, train } from './training.js';
 import type { OpenTrainer, TrainingPlan, TrainingTexts } from './training.js';
 
 const USAGE = `Usage: npm run train-builtin -- [options]
@@ -160,5 +161,19 @@ async function run(values: Values): Promise<void> {
     await writeModel(file, precision, facts, picked.state);
     say(`wrote       ${file}`);
   }
-  say(`picked      step ${picked.progress.steps} of ${end.steps}${end.tokens < plan.totalTokens ? '; not at its end yet: the same command goes on' : ''}`);
+  const heldOut = await heldOutBits(plan, texts, openTrainer, picked.state);
+  say(`picked      step ${picked.progress.steps} of ${end.steps}: ${heldOut.toFixed(4)} bits per byte of the text held out, in windows of ${plan.longLength} that overlap by half`);
+  if (end.tokens < plan.totalTokens) say('stopped     before its end: the same command goes on');
+}
+
+/** As the model is used: with up to its whole context before each token, and half of it at least but at the beginning. */
+async function heldOutBits(plan: TrainingPlan, texts: TrainingTexts, openTrainer: OpenTrainer, state: TrainingState): Promise<number> {
+  const batch = { sequences: Math.max(1, Math.floor(plan.batchTokens / plan.longLength)), length: plan.longLength };
+  const trainer = await openTrainer(batch);
+  try {
+    await writeState(trainer, state);
+    return await bitsPerByte(trainer, texts.heldOut, batch, { bos: texts.bos, nothing: plan.shape.vocabulary }, Math.floor(plan.longLength / 2));
+  } finally {
+    await trainer.close();
+  }
 }

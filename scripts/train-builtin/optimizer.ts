@@ -2,7 +2,7 @@
  * One optimiser step as a part of the training graph: Muon for the matrices inside the layers, AdamW for the rest.
  *
  * Muon (K. Jordan, 2024) moves a matrix along its momentum with all singular values made equal, by a few Newton-Schulz
- * products; it needs about half of AdamW's tokens here. AdamW is ggml's own step. It must not know the model's graph.
+ * products, and needs fewer tokens than AdamW. AdamW is ggml's own step. It must not know the model's graph.
  */
 import type { GgmlFunctions, Tensor } from './ggml.js';
 import type { WeightSpec } from './decoder.js';

@@ -61,25 +61,31 @@ export function tokenize(vocabulary: Vocabulary, text: string): Int32Array {
 }
 
 /**
- * Batches to measure a text by: windows of `length` tokens side by side, each begun by `bos`, so that every token is
- * asked for exactly once and the last window is filled up with places that ask nothing.
+ * Batches to measure a text by: windows of `length` tokens, each begun by `bos`, that begin `overlap` tokens before the end
+ * of the one before. Every token is asked for exactly once, where it has the most others before it; what is left of the
+ * last batch asks nothing.
  */
-export function* measuringBatches(tokens: Int32Array, shape: BatchShape, ids: { readonly bos: number; readonly nothing: number }): Generator<Batch> {
-  const all = shape.sequences * shape.length;
-  for (let start = 0; start < tokens.length; start += all) {
-    const targets = new Int32Array(all).fill(ids.nothing);
-    targets.set(tokens.subarray(start, start + all));
-    const inputs = new Int32Array(all).fill(ids.bos);
-    for (let place = 0; place < all; place++) {
-      const before = targets[place - 1];
-      if (place % shape.length !== 0 && before !== undefined && before !== ids.nothing) inputs[place] = before;
+export function* measuringBatches(
+  tokens: Int32Array, shape: BatchShape, ids: { readonly bos: number; readonly nothing: number }, overlap = 0,
+): Generator<Batch> {
+  const { sequences, length } = shape;
+  let start = 0;
+  let asked = 0;
+  while (asked < tokens.length) {
+    const batch = { tokens: new Int32Array(sequences * length).fill(ids.bos), targets: new Int32Array(sequences * length).fill(ids.nothing) };
+    for (let sequence = 0; sequence < sequences && asked < tokens.length; sequence++) {
+      const window = tokens.subarray(start, start + length);
+      batch.tokens.set(window.subarray(0, length - 1), sequence * length + 1);
+      batch.targets.set(window.subarray(asked - start), sequence * length + asked - start);
+      asked = start + window.length;
+      start += length - overlap;
     }
-    yield { tokens: inputs, targets };
+    yield batch;
   }
 }
 
 /**
- * The `index`-th batch of an endless training: passes over the text, each cut into windows from another offset and
+ * The batches of an endless training: passes over the text, each cut into windows from another offset and
  * shuffled anew. A window is begun by `bos`, as every prompt is.
  */
 export class TrainingOrder {

@@ -76,10 +76,12 @@ export function windowLength(tokens: number, plan: TrainingPlan): number {
   return tokens >= plan.totalTokens * (1 - LONG_SHARE) ? plan.longLength : plan.shortLength;
 }
 
-/** Bits per byte of a text in windows of the trainer's batch. */
-export async function bitsPerByte(trainer: Trainer, text: TokenizedText, batch: BatchShape, ids: { readonly bos: number; readonly nothing: number }): Promise<number> {
+/** Bits per byte of a text in windows of the trainer's batch, which overlap by so many tokens. */
+export async function bitsPerByte(
+  trainer: Trainer, text: TokenizedText, batch: BatchShape, ids: { readonly bos: number; readonly nothing: number }, overlap = 0,
+): Promise<number> {
   let nats = 0;
-  for (const part of measuringBatches(text.tokens, batch, ids)) nats += await trainer.measure(part) * batch.sequences * batch.length;
+  for (const part of measuringBatches(text.tokens, batch, ids, overlap)) nats += await trainer.measure(part) * batch.sequences * batch.length;
   return (nats * BITS_PER_NAT) / text.bytes;
 }
 

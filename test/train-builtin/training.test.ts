@@ -134,6 +134,11 @@ describe('the text of a training', () => {
     expect(batches.map((batch) => [...batch.targets].filter((target) => target !== 9999)).flat()).toEqual([...tokens]);
     expect([...(batches[0]?.tokens ?? [])]).toEqual([0, 100, 101, 102, 0, 104, 105, 106]);
     expect([...(batches[2]?.tokens ?? [])]).toEqual([0, 116, 117, 118, 0, 120, 0, 0]);
+
+    const overlapping = [...measuringBatches(tokens, { sequences: 2, length: 4 }, { bos: 0, nothing: 9999 }, 2)];
+    expect(overlapping.map((batch) => [...batch.targets].filter((target) => target !== 9999)).flat()).toEqual([...tokens]);
+    expect([...(overlapping[0]?.tokens ?? [])]).toEqual([0, 100, 101, 102, 0, 102, 103, 104]);
+    expect([...(overlapping[0]?.targets ?? [])]).toEqual([100, 101, 102, 103, 9999, 9999, 104, 105]);
   });
 
   it('is seen in another order in every pass, each window once, the same for the same seed', () => {
