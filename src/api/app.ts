@@ -104,6 +104,7 @@ export function createApp(service: AgentService, options: ApiOptions): Hono<ApiE
     embed: (task: EmbeddingTask, signal: AbortSignal) => metrics.countedEmbedding(task, signal),
     complete: (task: CompletionTask, signal: AbortSignal) => metrics.counted(task, signal),
     traces: (request: string) => service.traces(request),
+    details: (model: string, signal: AbortSignal) => service.details(model, signal),
     models: () => service.models(),
     status: () => service.status(),
     load: (request: PlanRequest, signal: AbortSignal) => service.load(request, signal),

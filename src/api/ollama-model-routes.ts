@@ -87,7 +87,7 @@ function tagOf(model: ModelView, { startedAt }: ApiOptions): object {
     modified_at: timeText(startedAt),
     size: model.sizeBytes,
     digest: model.digest,
-    details: { ...modelFamily(model.architecture), parameter_size: '', quantization_level: '' },
+    details: { ...modelFamily(model.architecture), parameter_size: model.parameters === undefined ? '' : parameterText(model.parameters), quantization_level: model.weights?.toUpperCase() ?? '' },
   };
 }
 

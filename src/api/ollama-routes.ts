@@ -8,14 +8,16 @@ import type { Context, Hono } from 'hono';
 import type { AgentService, TextProbability } from '../agent/service.js';
 import { RingError } from '../core/errors.js';
 import { requestLife } from '../core/instance-life.js';
+import { templateThinks } from '../core/reasoning.js';
 import type { AnswerCall, AnswerReason, AnswerUsage } from './answer-events.js';
 import { Answering } from './answering.js';
 import type { AnswerFormat, AnsweringService } from './answering.js';
+import { ApiError } from './api-error.js';
 import type { ApiEnv, ApiOptions } from './api-options.js';
 import { readJsonBody } from './guards.js';
 import { tokenLogprobs } from './logprobs.js';
 import { timeText } from './ollama-model-routes.js';
-import { parseOllamaChat, parseOllamaGenerate, parseOllamaPresence } from './ollama-schema.js';
+import { parseOllamaChat, parseOllamaGenerate, parseOllamaPresence, parseOllamaThink } from './ollama-schema.js';
 import { underRequest } from './request-signal.js';
 
 const NANOS_PER_MILLI = 1e6;
@@ -24,7 +26,7 @@ const HEARTBEAT = ' ';
 const LINES_HEADERS = { 'Content-Type': 'application/x-ndjson', 'Cache-Control': 'no-cache, no-transform', 'X-Accel-Buffering': 'no' };
 
 type Endpoint = 'chat' | 'generate';
-type OllamaService = AnsweringService & Pick<AgentService, 'models' | 'status' | 'load' | 'unload'>;
+type OllamaService = AnsweringService & Pick<AgentService, 'details' | 'models' | 'status' | 'load' | 'unload'>;
 
 export function addOllamaRoutes(app: Hono<ApiEnv>, service: OllamaService, options: ApiOptions): void {
   const answering = new Answering(service, options);
@@ -32,14 +34,32 @@ export function addOllamaRoutes(app: Hono<ApiEnv>, service: OllamaService, optio
     const body = await readJsonBody(context.req.raw);
     const presence = parseOllamaPresence(body);
     if (presence !== null) return context.json({ ...await present(presence, context), message: { role: 'assistant', content: '' } });
-    return answering.answer(context, parseOllamaChat(body, options), ollamaFormat('chat', options));
+    const request = parseOllamaChat(body, options);
+    await checkThinking(context, body);
+    return answering.answer(context, request, ollamaFormat('chat', options));
   });
   app.post('/api/generate', async (context) => {
     const body = await readJsonBody(context.req.raw);
     const presence = parseOllamaPresence(body);
     if (presence !== null) return context.json({ ...await present(presence, context), response: '' });
-    return answering.answer(context, parseOllamaGenerate(body, options), ollamaFormat('generate', options));
+    const request = parseOllamaGenerate(body, options);
+    await checkThinking(context, body);
+    return answering.answer(context, request, ollamaFormat('generate', options));
   });
+
+  /** In Ollama's words: clients look for them, and ask again without. */
+  async function checkThinking(context: Context<ApiEnv>, body: unknown): Promise<void> {
+    const asked = parseOllamaThink(body);
+    if (asked === null) return;
+    const details = await underRequest(context, options, (signal) => service.details(asked.model, signal)).catch((error: unknown) => {
+      // A name of the catalogue, or none: whoever answers says what there is.
+      if (error instanceof RingError && error.code === 'unknown_model') return null;
+      throw error;
+    });
+    if (details !== null && !templateThinks(details.chatTemplate ?? '')) {
+      throw new ApiError({ status: 400, code: 'unsupported_parameter', param: 'think', message: `${JSON.stringify(asked.model)} does not support thinking` });
+    }
+  }
 
   /** A request without a question loads the model, or unloads it when it is to stay for no time. */
   async function present({ model, keepAliveMs }: { readonly model: string; readonly keepAliveMs?: number | null }, context: Context<ApiEnv>): Promise<object> {
@@ -72,7 +92,7 @@ function ollamaFormat(endpoint: Endpoint, options: ApiOptions): AnswerFormat {
 
   function part({ text = '', thinking = '', calls: called = [], probabilities = [] }: Said): object {
     const thoughts = thinking === '' ? {} : { thinking };
-    const toolCalls = called.length === 0 ? {} : { tool_calls: called.map((call) => ({ function: { name: call.name, arguments: argumentsOf(call) } })) };
+    const toolCalls = called.length === 0 ? {} : { tool_calls: called.map((call, index) => ({ id: `call_${options.newId()}`, function: { index, name: call.name, arguments: argumentsOf(call) } })) };
     const content = endpoint === 'chat' ? { message: { role: 'assistant', content: text, ...thoughts, ...toolCalls } } : { response: text, ...thoughts };
     return { model, created_at: timeText(options.now()), ...content, ...(probabilities.length === 0 ? {} : { logprobs: tokenLogprobs(probabilities) }) };
   }

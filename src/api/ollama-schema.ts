@@ -13,7 +13,15 @@ import { MODEL_NAME_LENGTH_MAX, parseChatRequest, parseFields, parseTextRequest,
 import type { CompletionRequest, ParseOptions } from './openai-schema.js';
 
 /** Options that change how the same answer is computed, or for how long the model stays. */
-const PASSED_OPTIONS: ReadonlySet<string> = new Set(['num_ctx', 'num_batch', 'num_gpu', 'main_gpu', 'num_thread', 'num_keep', 'use_mmap', 'numa', 'low_vram']);
+const PASSED_OPTIONS: ReadonlySet<string> = new Set([
+  'num_ctx', 'num_batch', 'num_gpu', 'main_gpu', 'num_thread', 'num_keep', 'use_mmap', 'use_mlock', 'numa', 'low_vram', 'f16_kv', 'logits_all', 'vocab_only', 'embedding_only',
+]);
+/** Samplers that are not here, and the values at which they do nothing. */
+const NEUTRAL_OPTIONS: ReadonlyMap<string, readonly unknown[]> = new Map<string, readonly unknown[]>([
+  ['mirostat', [0]], ['tfs_z', [0, 1]], ['typical_p', [0, 1]], ['penalize_newline', [true]],
+]);
+/** What tunes a sampler that is off. */
+const IDLE_OPTIONS: ReadonlySet<string> = new Set(['mirostat_tau', 'mirostat_eta']);
 /** Names that both have. */
 const SAME_OPTIONS: ReadonlySet<string> = new Set(['temperature', 'top_k', 'top_p', 'min_p', 'seed', 'stop', 'repeat_penalty', 'presence_penalty', 'frequency_penalty']);
 /** Anything below zero is no limit: Ollama has -1 and -2. */
@@ -34,6 +42,9 @@ const commonFields = {
   think: z.union([z.boolean(), z.enum(['low', 'medium', 'high'])], 'must be true, false, "low", "medium" or "high"').nullish(),
   logprobs: z.boolean().nullish(),
   top_logprobs: z.int().min(0).max(MAX_ALTERNATIVES).nullish(),
+  /** Of a conversation that is too long: it is refused here. */
+  truncate: z.boolean().nullish(),
+  shift: z.boolean().nullish(),
 };
 
 const messageSchema = z.strictObject({ role: z.string(), content: z.string(), images: nothing, tool_calls: z.array(earlierCall).nullish(), tool_name: z.string().nullish(), tool_call_id: z.string().nullish(), thinking: z.string().nullish() });
@@ -47,6 +58,7 @@ const presenceSchema = z.union([
   z.looseObject({ ...emptyFields, messages: z.tuple([]) }),
   z.looseObject({ ...emptyFields, prompt: z.literal('').optional(), messages: z.undefined().optional() }),
 ]);
+const thinkSchema = z.looseObject({ model: z.string().max(MODEL_NAME_LENGTH_MAX), think: z.union([z.literal(true), z.string()]) });
 const showSchema = z.looseObject({ model: z.string().max(MODEL_NAME_LENGTH_MAX).optional(), name: z.string().max(MODEL_NAME_LENGTH_MAX).optional() });
 
 /** The body of `POST /api/chat`. Throws a 400 naming the field. */
@@ -98,6 +110,12 @@ export function parseOllamaPresence(body: unknown): { readonly model: string; re
   return { model: modelName(model), ...(keepAlive === undefined || keepAlive === null ? {} : { keepAliveMs: keepAlive.ms }) };
 }
 
+/** Whether the model is to think aloud; null = it is not said, or there is nothing to say. */
+export function parseOllamaThink(body: unknown): { readonly model: string } | null {
+  const asked = thinkSchema.safeParse(body);
+  return asked.success ? { model: modelName(asked.data.model) } : null;
+}
+
 /** The model that `POST /api/show` asks about. */
 export function parseOllamaShow(body: unknown): string {
   const { model, name } = parseFields(showSchema, body);
@@ -127,7 +145,8 @@ function sharedFields({ model, stream, format, options }: SharedFields): object 
   const settings: Record<string, unknown> = { temperature: 0.8, top_k: 40, top_p: 0.9 };
   if (format) settings['json_schema'] = format === 'json' ? { type: 'object' } : format;
   for (const [name, value] of Object.entries(options)) {
-    if (value === null || PASSED_OPTIONS.has(name)) continue;
+    if (value === null || PASSED_OPTIONS.has(name) || IDLE_OPTIONS.has(name) || NEUTRAL_OPTIONS.get(name)?.includes(value) === true) continue;
+    if (name === 'repeat_last_n' && (options['repeat_penalty'] ?? 1) === 1) continue;
     if (name === 'num_predict') settings['max_tokens'] = typeof value === 'number' && value < 0 ? NO_LIMIT : value;
     else if (SAME_OPTIONS.has(name)) settings[name] = value;
     else throw new ApiError({ status: 400, code: 'unsupported_parameter', param: `options.${name}`, message: `'options.${name.slice(0, 100)}' is not supported: leave it out.` });

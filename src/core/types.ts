@@ -79,6 +79,10 @@ export interface HeldModel extends ModelIdentity {
   readonly layers: number;
   /** Context that it was trained for, in tokens. Absent = not known. */
   readonly trainedContext?: number;
+  /** Absent = not known. */
+  readonly parameters?: number;
+  /** The type that most of the weights are stored in, such as `q8_0`. Absent = not known. */
+  readonly weights?: string;
   /** Absent = on the disk of the node that says so. */
   readonly source?: ModelSource;
   /** A Hugging Face directory: every stage needs a file of its own, also that of the whole model. Absent = a GGUF. */

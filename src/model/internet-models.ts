@@ -23,7 +23,7 @@ import type { HubClient } from './hub-client.js';
 import { chooseFiles, meansCheckpoint } from './hub-files.js';
 import { parseInternetReference } from './internet-reference.js';
 import { JoinedRanges } from './joined-ranges.js';
-import { architectureFacts, trainedContextOf } from './model-facts.js';
+import { architectureFacts, toldFacts } from './model-facts.js';
 import { modelNameOf } from './model-shape.js';
 import type { InternetTensors } from './remote-tensors.js';
 import { RepositoryFiles } from './repository-files.js';
@@ -40,7 +40,9 @@ const recordSchema = z.object({
   sizeBytes: z.int().nonnegative(),
   architecture: z.string().max(200),
   layers: z.int().positive(),
-  trainedContext: z.int().positive().optional(),
+  trainedContext: z.int().positive().exactOptional(),
+  parameters: z.int().nonnegative().exactOptional(),
+  weights: z.string().max(200).exactOptional(),
   source: z.object({
     repository: z.string(), revision: z.string(),
     files: z.array(z.object({ location: z.string().max(2048), sizeBytes: z.int().nonnegative() })).min(1).max(MAX_SHARDS),
@@ -107,7 +109,7 @@ export class InternetModels {
     const facts = architectureFacts(header);
     const before = this.records.get(header.identity.digest);
     const record: SourceRecord = {
-      ...header.identity, name: before?.name ?? sent.name, architecture: facts.architecture, layers: facts.layers, ...trainedContextOf(header),
+      ...header.identity, name: before?.name ?? sent.name, architecture: facts.architecture, layers: facts.layers, ...toldFacts(header),
       source: { ...found.source, files: [...found.source.files] }, fileDigests: [...found.fileDigests],
       references: [...before?.references ?? [], reference].slice(-MAX_REFERENCES),
     };
@@ -238,8 +240,8 @@ export class InternetModels {
 }
 
 function heldModel(record: SourceRecord): HeldModel {
-  const { name, digest, sizeBytes, architecture, layers, trainedContext, source } = record;
-  return { name, digest, sizeBytes, architecture, layers, ...(trainedContext === undefined ? {} : { trainedContext }), source };
+  const { fileDigests: _digests, references: _references, ...held } = record;
+  return held;
 }
 
 /** `owner/repo` without the owner. */

@@ -5,10 +5,9 @@
  */
 import type { Pooling } from '../core/types.js';
 import type { ModelDetails } from '../ports.js';
-import { ggmlType } from './ggml-types.js';
 import type { GgufHeader } from './gguf-reader.js';
 import { metadataNumber, metadataText } from './gguf-values.js';
-import { architectureFacts, trainedContextOf } from './model-facts.js';
+import { architectureFacts, toldFacts } from './model-facts.js';
 
 /** `enum llama_pooling_type`. */
 const POOLINGS: ReadonlyMap<number, Pooling | 'rank'> = new Map([[1, 'mean'], [2, 'first'], [3, 'last'], [4, 'rank']]);
@@ -29,20 +28,10 @@ export function modelDetails(header: GgufHeader): ModelDetails {
     layers,
     vocabularySize,
     hiddenSize: metadataNumber(metadata, `${architecture}.embedding_length`) ?? 0,
-    ...trainedContextOf(header),
-    parameters: header.tensors.reduce((sum, { dims }) => sum + dims.reduce((product, size) => product * size, 1), 0),
-    weights: commonestType(header),
+    ...toldFacts(header),
     chatTemplate: metadataText(metadata, 'tokenizer.chat_template'),
     pooling: POOLINGS.get(metadataNumber(metadata, `${architecture}.pooling_type`) ?? 0) ?? null,
     causal: !(attends?.type === 'bool' && !attends.value),
     facts,
   };
-}
-
-/** The type that most of the weights are stored in. */
-function commonestType({ tensors }: GgufHeader): string {
-  const bytes = new Map<number, number>();
-  for (const tensor of tensors) bytes.set(tensor.ggmlType, (bytes.get(tensor.ggmlType) ?? 0) + tensor.sizeBytes);
-  const [commonest] = [...bytes].sort(([, a], [, b]) => b - a);
-  return commonest === undefined ? '' : ggmlType(commonest[0])?.name ?? '';
 }

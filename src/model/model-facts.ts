@@ -5,6 +5,7 @@
 import { RingError } from '../core/errors.js';
 import type { ArchitectureFacts } from './architectures.js';
 import { unsupportedReason } from './architectures.js';
+import { ggmlType } from './ggml-types.js';
 import { badGguf } from './gguf-parser.js';
 import type { GgufHeader } from './gguf-reader.js';
 import { metadataArray, metadataNumber, metadataText } from './gguf-values.js';
@@ -39,8 +40,25 @@ export function architectureFacts(header: GgufHeader): ArchitectureFacts {
   return { architecture, metadata: header.metadata, layers, vocabularySize: vocabularySize(header, architecture) };
 }
 
+/** What people and clients are told of a model whose header is not read for it. */
+export function toldFacts(header: GgufHeader): { readonly trainedContext?: number; readonly parameters: number; readonly weights: string } {
+  return { ...trainedContextOf(header), parameters: parametersOf(header), weights: commonestType(header) };
+}
+
+function parametersOf({ tensors }: GgufHeader): number {
+  return tensors.reduce((sum, { dims }) => sum + dims.reduce((product, size) => product * size, 1), 0);
+}
+
+/** The type that most of the weights are stored in. */
+function commonestType({ tensors }: GgufHeader): string {
+  const bytes = new Map<number, number>();
+  for (const tensor of tensors) bytes.set(tensor.ggmlType, (bytes.get(tensor.ggmlType) ?? 0) + tensor.sizeBytes);
+  const [commonest] = [...bytes].sort(([, a], [, b]) => b - a);
+  return commonest === undefined ? '' : ggmlType(commonest[0])?.name ?? '';
+}
+
 /** The context that a model was trained for, where its header says so. */
-export function trainedContextOf(header: GgufHeader): { readonly trainedContext?: number } {
+function trainedContextOf(header: GgufHeader): { readonly trainedContext?: number } {
   const architecture = metadataText(header.metadata, 'general.architecture') ?? '';
   const tokens = metadataNumber(header.metadata, `${architecture}.context_length`);
   return tokens === null || !Number.isInteger(tokens) || tokens < 1 || tokens > MAX_CONTEXT_TOKENS ? {} : { trainedContext: tokens };

@@ -18,7 +18,7 @@ import { checkpointName, checkpointStamp, isCheckpoint, readCheckpoint } from '.
 import { fileError } from './file-errors.js';
 import type { GgufHeader } from './gguf-reader.js';
 import { modelFiles, readGgufHeader, shardName } from './gguf-reader.js';
-import { architectureFacts, trainedContextOf } from './model-facts.js';
+import { architectureFacts, toldFacts } from './model-facts.js';
 import { findModel } from './model-names.js';
 import { modelNameOf } from './model-shape.js';
 import type { TensorPlace } from './tensor-source.js';
@@ -179,7 +179,7 @@ export class ModelStore {
     const { header, places } = checkpoint ? await readCheckpoint(path) : await readGguf(first);
     const facts = architectureFacts(header);
     const name = checkpoint ? checkpointName(path) : modelNameOf(first);
-    const held: HeldModel = { ...header.identity, name, architecture: facts.architecture, layers: facts.layers, ...trainedContextOf(header), ...(checkpoint ? { checkpoint } : {}) };
+    const held: HeldModel = { ...header.identity, name, architecture: facts.architecture, layers: facts.layers, ...toldFacts(header), ...(checkpoint ? { checkpoint } : {}) };
     return { held, header, places, loadable: !checkpoint, path: first, stamp };
   }
 }

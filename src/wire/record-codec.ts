@@ -190,6 +190,8 @@ export function toHeldModelMessage(model: HeldModel): ringagent.gossip.HeldModel
     architecture: model.architecture,
     layers: model.layers,
     trainedContext: model.trainedContext ?? 0,
+    ...(model.parameters === undefined ? {} : { parameters: model.parameters }),
+    ...(model.weights === undefined ? {} : { weights: model.weights }),
     ...(model.checkpoint === true ? { checkpoint: true } : {}),
     ...(model.source === undefined ? {} : { source: { ...model.source, files: model.source.files.map((file) => ({ ...file })) } }),
   };
@@ -203,9 +205,15 @@ export function fromHeldModelMessage(message: ringagent.gossip.HeldModel.$Proper
     architecture: readText(message.architecture, 'model.architecture'),
     layers: readUnsigned(message.layers, 'model.layers', MAX_LAYERS),
     ...(message.trainedContext ? { trainedContext: readUnsigned(message.trainedContext, 'model.trained_context') } : {}),
+    ...withoutZero(readUnsigned(message.parameters, 'model.parameters')),
+    ...(message.weights ? { weights: readText(message.weights, 'model.weights') } : {}),
     ...(message.source === null || message.source === undefined ? {} : { source: fromSourceMessage(message.source) }),
     ...(message.checkpoint ? { checkpoint: true } : {}),
   };
+}
+
+function withoutZero(parameters: number): { readonly parameters?: number } {
+  return parameters === 0 ? {} : { parameters };
 }
 
 function fromSourceMessage(message: ringagent.gossip.ModelSource.$Properties): ModelSource {

@@ -23,7 +23,7 @@ afterAll(async () => {
 
 it('lists, shows and tells what is loaded', async () => {
   expect(await client.version()).toEqual({ version: '1.2.3' });
-  expect((await client.list()).models[0]).toMatchObject({ name: MODEL.name, digest: MODEL.digest, size: MODEL.sizeBytes, details: { family: 'llama' } });
+  expect((await client.list()).models[0]).toMatchObject({ name: MODEL.name, digest: MODEL.digest, size: MODEL.sizeBytes, details: { family: 'llama', parameter_size: '4.72M', quantization_level: 'Q8_0' } });
   expect((await client.ps()).models[0]).toMatchObject({ name: MODEL.name });
   expect(await client.show({ model: `${MODEL.name}:latest` })).toMatchObject({ model_info: { 'llama.block_count': 8 }, capabilities: ['completion', 'tools', 'thinking', 'embedding'], details: { parameter_size: '4.72M', quantization_level: 'Q8_0' } });
   await expect(client.show({ model: 'none' })).rejects.toThrow('"none"');
@@ -86,6 +86,24 @@ it('a client that aborts ends the work', async () => {
     }
   }).rejects.toThrow();
   await expect.poll(() => agent.signal?.aborted, { timeout: 5_000 }).toBe(true);
+});
+
+it('refuses thoughts of a model that has none in Ollama\'s words, and passes options that change nothing', async () => {
+  const messages = [{ role: 'user', content: 'Hello' }];
+  await client.chat({ model: MODEL.name, messages, think: true });
+  agent.chatTemplate = '{{ messages }}';
+  try {
+    for (const think of [true, 'high'] as const) {
+      await expect(client.chat({ model: MODEL.name, messages, think })).rejects.toMatchObject({ status_code: 400, error: `"${MODEL.name}" does not support thinking` });
+      await expect(client.generate({ model: MODEL.name, prompt: 'x', think })).rejects.toThrow('does not support thinking');
+    }
+    await client.chat({ model: MODEL.name, messages, think: false });
+  } finally {
+    agent.chatTemplate = '<think>';
+  }
+  await client.chat({ model: MODEL.name, messages, options: { mirostat: 0, mirostat_eta: 0.1, tfs_z: 1, typical_p: 1, repeat_last_n: 64, penalize_newline: true, use_mlock: true, f16_kv: true } });
+  await expect(client.chat({ model: MODEL.name, messages, options: { repeat_last_n: 64, repeat_penalty: 1.1 } })).rejects.toThrow('options.repeat_last_n');
+  await expect(client.chat({ model: MODEL.name, messages, options: { mirostat: 2 } })).rejects.toThrow('options.mirostat');
 });
 
 it('is told how long a model stays, loads one that is asked nothing, and unloads one that is to stay for no time', async () => {

@@ -18,6 +18,8 @@ export const MODEL: ModelView = {
   heldBy: ['node-a'],
   loaded: true,
   trainedContext: 1024,
+  parameters: 4_720_000,
+  weights: 'q8_0',
 };
 
 export const INSTANCE: InstanceView = {
@@ -136,11 +138,14 @@ export class ScriptedAgent implements AgentService {
     return { model: MODEL.name, vectors: task.inputs.map((_, index) => Float32Array.of(0.6, 0, index % 2 === 0 ? 0.8 : -0.8)), promptTokens: task.inputs.length * 3 };
   }
 
+  /** Of the model. */
+  chatTemplate = '{% if tools %}{% endif %}<think>';
+
   async details(model: string): Promise<ModelDetails> {
     if (model !== MODEL.name) throw new RingError('unknown_model', `no node of this cluster holds a model "${model}"`);
     return {
       architecture: 'llama', layers: 8, hiddenSize: 3, vocabularySize: 100, trainedContext: 1024, parameters: 4_720_000, weights: 'q8_0',
-      chatTemplate: '{% if tools %}{% endif %}<think>', pooling: 'mean', causal: true, facts: { 'general.architecture': 'llama', 'llama.block_count': 8 },
+      chatTemplate: this.chatTemplate, pooling: 'mean', causal: true, facts: { 'general.architecture': 'llama', 'llama.block_count': 8 },
     };
   }
 

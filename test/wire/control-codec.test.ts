@@ -55,6 +55,7 @@ const MEASURED_RECORD: NodeRecord = {
     links: [{ nodeId: 'nodeB', roundTripMicros: 420, bytesPerSecond: null }, { nodeId: 'nodeC', roundTripMicros: 9, bytesPerSecond: 1.25e8 }],
     hints: ['a GPU is not used'],
     storeRoomBytes: 7e9,
+    models: [{ ...PLAN.model, trainedContext: 512, parameters: 8_190_735_360, weights: 'q4_k' }],
   },
 };
 

@@ -3975,6 +3975,12 @@ export namespace ringagent {
             /** HeldModel checkpoint. */
             checkpoint: boolean;
 
+            /** HeldModel parameters. */
+            parameters: number;
+
+            /** HeldModel weights. */
+            weights: string;
+
             /**
              * Encodes the specified HeldModel message. Does not implicitly {@link ringagent.gossip.HeldModel.verify|verify} messages.
              * @param message HeldModel message or plain object to encode
@@ -4022,6 +4028,12 @@ export namespace ringagent {
 
                 /** HeldModel checkpoint */
                 checkpoint?: (boolean|null);
+
+                /** HeldModel parameters */
+                parameters?: (number|null);
+
+                /** HeldModel weights */
+                weights?: (string|null);
 
                 /** Unknown fields preserved while decoding when enabled */
                 $unknowns?: Uint8Array[];

@@ -6218,6 +6218,8 @@ export const ringagent = $root.ringagent = (() => {
             HeldModel.prototype.source = null;
             HeldModel.prototype.trainedContext = 0;
             HeldModel.prototype.checkpoint = false;
+            HeldModel.prototype.parameters = $util.Long ? $util.Long.fromBits(0,0,true) : 0;
+            HeldModel.prototype.weights = "";
 
             HeldModel.encode = function (message, writer, _depth) {
                 if (!writer)
@@ -6242,6 +6244,10 @@ export const ringagent = $root.ringagent = (() => {
                     writer.uint32(56).uint32(message.trainedContext);
                 if (message.checkpoint != null && $Object.hasOwnProperty.call(message, "checkpoint") && message.checkpoint !== false)
                     writer.uint32(64).bool(message.checkpoint);
+                if (message.parameters != null && $Object.hasOwnProperty.call(message, "parameters") && (typeof message.parameters === "object" ? message.parameters.low || message.parameters.high : message.parameters !== 0))
+                    writer.uint32(72).uint64(message.parameters);
+                if (message.weights != null && $Object.hasOwnProperty.call(message, "weights") && message.weights !== "")
+                    writer.uint32(82).string(message.weights);
                 if (message.$unknowns != null && $Object.hasOwnProperty.call(message, "$unknowns"))
                     for (let i = 0; i < message.$unknowns.length; ++i)
                         writer.raw(message.$unknowns[i]);
@@ -6342,6 +6348,24 @@ export const ringagent = $root.ringagent = (() => {
                                 message.checkpoint = value;
                             else
                                 delete message.checkpoint;
+                            continue;
+                        }
+                    case 9: {
+                            if (wireType !== 0)
+                                break;
+                            if (typeof (value = reader.uint64()) === "object" ? value.low || value.high : value !== 0)
+                                message.parameters = value;
+                            else
+                                delete message.parameters;
+                            continue;
+                        }
+                    case 10: {
+                            if (wireType !== 2)
+                                break;
+                            if ((value = reader.stringVerify()).length)
+                                message.weights = value;
+                            else
+                                delete message.weights;
                             continue;
                         }
                     }
