@@ -6,7 +6,7 @@
  */
 import { spawn } from 'node:child_process';
 import type { ChildProcess } from 'node:child_process';
-import { readdirSync, readFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { readGgufHeader } from '../../src/model/gguf-reader.js';
@@ -27,13 +27,20 @@ const CHUNK_BYTES = 32 * 1024;
 const TRANSFER_MS = 60_000;
 const LIBRARY = join(PACKAGE_ROOT, 'dist', 'src', 'model', 'model-library.js');
 
-/** Says that it is there, waits for the directory on standard input, fetches the whole model as one stage. */
+/** Of a whole file; a stage has the others. */
+const PULL_KILLS = Math.max(3, Math.floor(KILLS / 4));
+
+/** Says that it is there, waits for the directory on standard input, fetches the whole model as one stage or as a file. */
 const FETCH = `
-  const [, library, endpoint, reference] = process.argv;
+  const [, library, endpoint, reference, what] = process.argv;
   const { openModelLibrary } = await import(library);
   console.log('ready');
   process.stdin.setEncoding('utf8').once('data', async (line) => {
     const models = await openModelLibrary({ stateDirectory: line.trim(), modelPaths: [], builtIn: false, log: null, hub: { endpoint, token: null, stallMs: 10_000, backoffMs: 20 } });
+    if (what === 'pull') {
+      console.log((await models.upkeep(() => []).pull(reference, new AbortController().signal)).path);
+      process.exit(0);
+    }
     const model = await models.resolve(reference);
     const nobody = () => Promise.reject(new Error('no peer'));
     const files = await models.stageFiles(
@@ -69,8 +76,8 @@ class Fetcher {
   private output = '';
   readonly ended: Promise<number | null>;
 
-  constructor() {
-    const child = spawn(process.execPath, ['--input-type=module', '-e', FETCH, LIBRARY, hub.url, `hf:${REPOSITORY}`], { stdio: ['pipe', 'pipe', 'inherit'] });
+  constructor(what: 'stage' | 'pull' = 'stage') {
+    const child = spawn(process.execPath, ['--input-type=module', '-e', FETCH, LIBRARY, hub.url, `hf:${REPOSITORY}`, what], { stdio: ['pipe', 'pipe', 'inherit'] });
     this.child = child;
     children.add(child);
     child.stdout?.on('data', (data: Buffer) => {
@@ -86,7 +93,7 @@ class Fetcher {
     return this.child.exitCode !== null || this.child.signalCode !== null;
   }
 
-  get stageFile(): string {
+  get file(): string {
     return this.output.split('\n')[1] ?? '';
   }
 
@@ -132,7 +139,7 @@ describe('a fetch that is killed again and again', () => {
         continue;
       }
       expect(await fetcher.ended, `seed ${SEED}`).toBe(0);
-      await expectExact(fetcher.stageFile);
+      await expectExact(fetcher.file);
       transfers += 1;
       given += hub.bytesGiven();
       killsOfThis = 0;
@@ -147,6 +154,43 @@ describe('a fetch that is killed again and again', () => {
     console.log(`${kills} kills over ${transfers} transfers of ${bytes.length} bytes: ${given} bytes given, ${(given / (transfers * bytes.length)).toFixed(2)} of what was needed`);
   }, KILLS * 20_000);
 });
+
+describe('a pull that is killed again and again', () => {
+  it(`ends in the file to the byte, and asks for nothing that was on disk, over ${PULL_KILLS} kills`, async () => {
+    const random = new Random(SEED + 1);
+    const stateDirectory = temporaryDirectory('killed-pull');
+    hub.forgetCounts();
+    let next = new Fetcher('pull');
+    for (let kills = 0; ; ) {
+      const fetcher = next;
+      next = new Fetcher('pull');
+      const there = partialBytes(stateDirectory);
+      hub.asked.length = 0;
+      const before = hub.bytesGiven();
+      const enough = kills < PULL_KILLS ? random.between(1, Math.floor(bytes.length / (2 * PULL_KILLS))) : Infinity;
+      await fetcher.begin(stateDirectory);
+      await waitUntil(() => fetcher.isOver || hub.bytesGiven() - before >= enough, { timeoutMs: TRANSFER_MS, pollMs: 2, what: 'some bytes or the end', detail: () => `seed ${SEED}, ${kills} kills` });
+      const over = fetcher.isOver;
+      if (!over) await fetcher.kill();
+      // What is read first is the header, until it is known.
+      if (there > 0) for (const { start } of hub.asked) expect(start, `seed ${SEED}: after ${kills} kills`).toBeGreaterThanOrEqual(there);
+      if (over) {
+        expect(await fetcher.ended, `seed ${SEED}`).toBe(0);
+        expect(Buffer.compare(readFileSync(fetcher.file), bytes)).toBe(0);
+        expect(kills).toBe(PULL_KILLS);
+        break;
+      }
+      kills += 1;
+    }
+    await next.kill();
+  }, PULL_KILLS * 30_000);
+});
+
+/** Of the file that is being fetched whole. */
+function partialBytes(stateDirectory: string): number {
+  const directory = join(stateDirectory, 'models', '.partial');
+  return existsSync(directory) ? readdirSync(directory).reduce((sum, name) => sum + statSync(join(directory, name)).size, 0) : 0;
+}
 
 /** Tensors that the journals in this directory call whole. */
 function finishedIn(stateDirectory: string): ReadonlySet<string> {

@@ -135,6 +135,45 @@ describe.skipIf(!isRoot)(`a store on a small disk${isRoot ? '' : ' (skipped: mou
     expect(hub.bytesGiven()).toBeLessThan(given + bytes.length);
   });
 
+  it('that is too small for a whole model says so before a byte comes, and one that fills up meanwhile keeps what came', async () => {
+    const state = await disk(3.5e6);
+    const library = await open(state);
+    const model = await resolved(library);
+    const filler = join(state, 'somebody-else');
+    const fill = (leftBytes: number): unknown => execFileSync('sh', ['-c', `cat /dev/zero > ${filler} 2>/dev/null || true; truncate -s -${leftBytes} ${filler}`]);
+    fill(1_000_000);
+    hub.forgetCounts();
+    const early = await failure(library.upkeep(() => []).pull(REFERENCE, QUIET));
+    expect([early.code, early.message]).toEqual(['disk_full', expect.stringMatching(/^\d+ bytes are needed in .*, \d+ are free/)]);
+    expect(hub.bytesGiven()).toBe(0);
+    await rm(filler);
+    Object.assign(hub, { chunkBytes: 64 * 1024, chunkDelayMs: 5 });
+    const keeper = library.upkeep(() => []);
+    const pulling = keeper.pull(REFERENCE, QUIET);
+    pulling.catch(() => undefined);
+    await expect.poll(() => keeper.transfers()[0]?.doneBytes, { timeout: 10_000, interval: 2 }).toBeGreaterThan(bytes.length / 3);
+    fill(4096);
+    const late = await failure(pulling);
+    expect([late.code, late.message]).toEqual(['disk_full', expect.stringMatching(/no space left to write .*: free some space/)]);
+    expect(library.models().every(({ source }) => source !== undefined)).toBe(true);
+    await rm(filler);
+    const pulled = await (await open(state)).upkeep(() => []).pull(model.name, QUIET);
+    expect(Buffer.compare(await readFile(pulled.path), bytes)).toBe(0);
+    // Of what was on disk nothing came again, but for what was on its way.
+    expect(hub.bytesGiven()).toBeLessThan(bytes.length * 1.5);
+  });
+
+  it('that is full to the last byte says so when a model is looked up, and knows it when there is space again', async () => {
+    const state = await disk(1e6);
+    const library = await open(state);
+    const filler = join(state, 'somebody-else');
+    execFileSync('sh', ['-c', `cat /dev/zero > ${filler} 2>/dev/null || true`]);
+    const error = await failure(library.resolve(REFERENCE));
+    expect([error.code, error.message]).toEqual(['disk_full', expect.stringMatching(/free some space or choose another state directory/)]);
+    await rm(filler);
+    expect((await resolved(await open(state))).layers).toBe(LAYERS);
+  });
+
   it('that only can be read serves what is on it, and says why nothing is added', async () => {
     const state = await disk(3e6);
     const writing = await open(state);
@@ -150,7 +189,7 @@ describe.skipIf(!isRoot)(`a store on a small disk${isRoot ? '' : ' (skipped: mou
     const whole = await library.stageFiles({ model: library.models().find(({ name }) => name === 'nas-model') ?? model, range: { start: 0, end: 4 }, head: true, tail: true, signal: QUIET, onProgress: () => undefined }, ALONE);
     expect(whole.stageFile).toBe(join(nas, 'nas-model.gguf'));
     const keeper = library.upkeep(() => []);
-    for (const work of [() => stage(library, model, 0, 3), () => keeper.remove(model.name), () => keeper.prune(0)]) {
+    for (const work of [() => stage(library, model, 0, 3), () => keeper.pull(REFERENCE, QUIET), () => keeper.remove(model.name), () => keeper.prune(0)]) {
       const error = await failure(work());
       expect(error.code).toBe('permission_denied');
       expect(error.message).toMatch(/not allowed to write .*: check the permissions of the file and its directory/);
