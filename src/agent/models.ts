@@ -5,20 +5,20 @@
  * It must not know messages, links or stages: it puts questions to the cluster core and hears of its changes.
  */
 import type { ClusterInput, ClusterNode } from '../core/cluster.js';
-import { nearestName } from '../core/nearest-name.js';
 import { errorCodeOf, errorMessageOf, RingError } from '../core/errors.js';
 import type { ErrorCode } from '../core/errors.js';
-import type { ClusterMessage } from '../core/messages.js';
 import { DEFAULT_KEEP_ALIVE_MS, lifeAfter, lifeOf, LOADED_LIFE, NAMED_LIFE, PINNED_LIFE, requestLife } from '../core/instance-life.js';
+import type { ClusterMessage } from '../core/messages.js';
+import { nearestName } from '../core/nearest-name.js';
 import type { ActivationType, GgmlCacheType, HeldModel, Instance, InstanceLife, InstanceRequest, NodeRecord, Plan } from '../core/types.js';
 import { underEither } from '../either-signal.js';
 import type { Clock, Log, ModelLibrary, RemoteWeights } from '../ports.js';
 import { readErrorCode } from '../wire/fields.js';
 import { heldModels, resolveModel } from './known-models.js';
+import { orAborted } from './or-aborted.js';
 import type { InstanceView, ModelView, PlanRequest } from './service.js';
 import { instanceView } from './status-view.js';
 import type { ViewSources } from './status-view.js';
-import { orAborted } from './vocabularies.js';
 import type { Vocabularies } from './vocabularies.js';
 
 /** The coordinator answers a load or unload at once or not at all. */

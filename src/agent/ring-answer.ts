@@ -11,7 +11,7 @@ import type { ControlMessage, FinishReason, TokenMessage } from '../core/message
 import type { HeldModel, Instance, NodeId, Plan, SamplingSettings } from '../core/types.js';
 import type { Clock, Log } from '../ports.js';
 import { failureOf } from './models.js';
-import { orAborted } from './vocabularies.js';
+import { orAborted } from './or-aborted.js';
 
 /** Longest silence of a running request: a long prefill on a slow ring is well below it. */
 const TOKEN_DEADLINE_MS = 300_000;

@@ -11,6 +11,7 @@ import { toolStyleOf } from '../core/tools/tool-use.js';
 import type { ToolDefinition, ToolStyle } from '../core/tools/tool-use.js';
 import type { HeldModel } from '../core/types.js';
 import type { ChatPrompt, Clock, Log, ModelLibrary, RemoteWeights, Runner, RunnerLauncher, VocabularyTable } from '../ports.js';
+import { orAborted } from './or-aborted.js';
 
 const KEEP_UNUSED_MS = 10 * 60_000;
 
@@ -141,21 +142,5 @@ export class Vocabularies {
   private giveUp(digest: string, entry: Entry): void {
     this.entries.delete(digest);
     void entry.runner.end();
-  }
-}
-
-/** The value, or the signal's reason as soon as it aborts. */
-export async function orAborted<T>(value: Promise<T>, signal: AbortSignal): Promise<T> {
-  signal.throwIfAborted();
-  let stop: () => void = () => undefined;
-  const aborted = new Promise<never>((_, reject) => {
-    const onAbort = (): void => reject(signal.reason);
-    signal.addEventListener('abort', onAbort, { once: true });
-    stop = () => signal.removeEventListener('abort', onAbort);
-  });
-  try {
-    return await Promise.race([value, aborted]);
-  } finally {
-    stop();
   }
 }
