@@ -11,6 +11,7 @@ import { ENGINE_PACKAGE_VERSION, listPackages } from '../engine/packages.js';
 import type { ClusterFile } from '../core/cluster-file.js';
 import { RingError } from '../core/errors.js';
 import { hubOptions } from '../model/hub-client.js';
+import { hubToken } from '../model/hub-token.js';
 import type { HubOptions } from '../model/hub-client.js';
 import { RateLimit } from '../model/rate-limit.js';
 import { BUILT_IN_NAME } from '../model/model-store.js';
@@ -116,7 +117,7 @@ async function start(settings: StartSettings, log: AgentLog, undo: (() => Promis
   const models = settings.models.map(modelReference);
   const modelPaths = [...models.filter((model) => isAbsolute(model)), ...fromFile?.modelPaths ?? []];
   const { downloadBytesPerSecond } = settings;
-  const hub: HubOptions = { ...hubOptions(process.env), ...(downloadBytesPerSecond === undefined ? {} : { limit: new RateLimit(downloadBytesPerSecond) }) };
+  const hub: HubOptions = { ...hubOptions(process.env), token: await hubToken(process.env), ...(downloadBytesPerSecond === undefined ? {} : { limit: new RateLimit(downloadBytesPerSecond) }) };
   await ensureStateDirectory(stateDirectory);
   const secretText = settings.secretText ?? (settings.secretFile === null ? null : await readSecretText(settings.secretFile));
   const secret = secretText === null ? null : await parseSecret(secretText, settings.clusterName);

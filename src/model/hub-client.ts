@@ -252,8 +252,8 @@ export class HubClient {
     const facts = { url: `${url.origin}${url.pathname}`, status };
     if (status === 401 || status === 403) {
       const help = this.options.token === null
-        ? 'It may be private, gated or misspelt: accept its conditions on the hub\'s page and set HF_TOKEN'
-        : 'The token in HF_TOKEN does not give access: accept the model\'s conditions on the hub\'s page with the account of that token';
+        ? 'It may be private, gated or misspelt: accept its conditions on the hub\'s page, and set HF_TOKEN or log in with "hf auth login"'
+        : 'Your token (HF_TOKEN, or that of "hf auth login") does not give access: accept the model\'s conditions on the hub\'s page with the account of that token';
       return new Final(new RingError('source_refused', `${what}: ${url.origin} refuses access (${status}). ${help}`, facts));
     }
     if (status === 404 || status === 410) return new Final(new RingError('source_missing', `${what}: ${url.origin} has no such file or repository (${status}). Check the spelling`, facts));

@@ -1,8 +1,12 @@
 /** What a hub may answer, and what becomes of it: refusals are said once, what passes is waited for, what came is kept. */
+import { mkdir, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { afterAll, beforeEach, describe, expect, it } from 'vitest';
 import { RingError } from '../../src/core/errors.js';
 import { HubClient } from '../../src/model/hub-client.js';
+import { hubToken } from '../../src/model/hub-token.js';
 import { HubServer } from '../support/hub-server.js';
+import { temporaryDirectory } from '../support/temporary-directory.js';
 
 const QUIET = new AbortController().signal;
 const REPOSITORY = 'tiny/Any-GGUF';
@@ -37,8 +41,8 @@ async function failure(work: Promise<unknown>): Promise<RingError> {
 describe('a hub that refuses', () => {
   it.each([
     [401, null, /refuses access \(401\).*set HF_TOKEN/],
-    [403, null, /refuses access \(403\).*gated.*accept its conditions on the hub's page and set HF_TOKEN/],
-    [403, 'mine', /The token in HF_TOKEN does not give access: accept the model's conditions/],
+    [403, null, /refuses access \(403\).*gated.*accept its conditions on the hub's page, and set HF_TOKEN or log in/],
+    [403, 'mine', /Your token \(HF_TOKEN, or that of "hf auth login"\) does not give access: accept the model's conditions/],
   ])('with %i says what to do, and is asked no more', async (status, token, text) => {
     hub.faults.push({ kind: 'status', status });
     const error = await failure(read(token === null ? {} : { token }));
@@ -70,6 +74,22 @@ describe('a hub that has too much to do', () => {
     const error = await failure(read());
     expect(error.code).toBe('source_failed');
     expect(error.message).toMatch(/too many requests \(429\)\. 6 attempts brought nothing; what came so far is kept/);
+  });
+});
+
+describe('a token', () => {
+  it('is HF_TOKEN, else what the hub\'s own tools keep, unless that is not wanted', async () => {
+    const home = temporaryDirectory();
+    expect(await hubToken({ HOME: home })).toBeNull();
+    await mkdir(join(home, '.cache', 'huggingface'), { recursive: true });
+    await writeFile(join(home, '.cache', 'huggingface', 'token'), 'kept\n');
+    await writeFile(join(home, 'odd'), 'two words');
+    expect(await hubToken({ HOME: home })).toBe('kept');
+    expect(await hubToken({ HOME: home, HF_TOKEN: ' named ' })).toBe('named');
+    expect(await hubToken({ HOME: '/nowhere', XDG_CACHE_HOME: join(home, '.cache') })).toBe('kept');
+    expect(await hubToken({ HOME: '/nowhere', HF_HOME: join(home, '.cache', 'huggingface') })).toBe('kept');
+    expect(await hubToken({ HOME: home, HF_TOKEN_PATH: join(home, 'odd') })).toBeNull();
+    expect(await hubToken({ HOME: home, HF_HUB_DISABLE_IMPLICIT_TOKEN: '1' })).toBeNull();
   });
 });
 
