@@ -12,7 +12,8 @@ import { planStageFile } from '../../src/model/stage-file.js';
 import { writeStageFile } from '../../src/model/stage-writer.js';
 import type { SizedTensorSource } from '../../src/model/tensor-source.js';
 import type { Network, TensorContent } from '../../src/ports.js';
-import { smallFile, temporaryDirectory } from '../support/gguf.js';
+import { smallFile } from '../support/gguf.js';
+import { temporaryDirectory } from '../support/temporary-directory.js';
 
 const BYTES = smallFile();
 const HEADER = parseGgufHeader([BYTES], BYTES.length);
@@ -54,7 +55,7 @@ async function make(
       };
     },
   };
-  const target = join(await temporaryDirectory(), 'stage.gguf');
+  const target = join(temporaryDirectory(), 'stage.gguf');
   const remote = createRemoteWeights(network as Network, () => peers.map(holder));
   const source = new FetchingTensorSource(HEADER, nothingHere, remote, new AbortController().signal);
   await writeStageFile(planStageFile(HEADER, RANGE), source, target);

@@ -1,16 +1,16 @@
 /**
  * The API over real sockets: the `openai` npm client, slow and vanishing clients, ports, keys, and the stop.
  */
-import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { chmod, writeFile } from 'node:fs/promises';
 import { connect, createServer } from 'node:net';
 import type { AddressInfo, Socket } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { OpenAI } from 'openai';
 import { afterEach, describe, expect, it } from 'vitest';
 import { startApiServer } from '../../src/api/server.js';
 import type { ApiServer, ApiServerOptions } from '../../src/api/server.js';
 import { RingError } from '../../src/core/errors.js';
+import { temporaryDirectory } from '../support/temporary-directory.js';
 import { aborted, answerOf, finishedEvent, KeptLog, MODEL, ScriptedAgent } from './scripted-agent.js';
 
 const MESSAGES = [{ role: 'user' as const, content: 'Hello' }];
@@ -39,14 +39,8 @@ async function start(changes: Partial<ApiServerOptions> = {}): Promise<Running> 
   return { agent, server, client, log };
 }
 
-async function temporaryDirectory(): Promise<string> {
-  const directory = await mkdtemp(join(tmpdir(), 'ring-agent-api-'));
-  ends.push(() => rm(directory, { recursive: true }));
-  return directory;
-}
-
 async function keyFile(text: string, mode = 0o600): Promise<string> {
-  const file = join(await temporaryDirectory(), 'keys');
+  const file = join(temporaryDirectory(), 'keys');
   await writeFile(file, text);
   await chmod(file, mode);
   return file;
@@ -366,7 +360,7 @@ describe('where it listens', () => {
   });
 
   it('says when there is no key file', async () => {
-    const failure = await failureOf(start({ apiKeyFile: join(await temporaryDirectory(), 'none') }));
+    const failure = await failureOf(start({ apiKeyFile: join(temporaryDirectory(), 'none') }));
     expect(failure.message).toContain('cannot be read');
   });
 });

@@ -6,7 +6,7 @@ import { beforeAll, describe, expect, it } from 'vitest';
 import { completionScript, SHELLS } from '../../src/cli/completion.js';
 import { commandsBelow } from '../../src/cli/help.js';
 import { program } from '../../src/cli/program.js';
-import { temporaryDirectory } from '../support/agent-process.js';
+import { temporaryDirectory } from '../support/temporary-directory.js';
 
 describe('in bash', () => {
   const directory = temporaryDirectory('completion');

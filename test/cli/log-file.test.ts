@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { describe, expect, it, vi } from 'vitest';
 import { keptLines, LOG_FILES, LogFile, newLines } from '../../src/cli/log-file.js';
 import { createLog } from '../../src/cli/log.js';
-import { temporaryDirectory } from '../support/agent-process.js';
+import { temporaryDirectory } from '../support/temporary-directory.js';
 
 const line = (number: number): string => `${JSON.stringify({ level: 30, msg: `line ${number}` })}\n`;
 

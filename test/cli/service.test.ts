@@ -4,7 +4,8 @@ import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileS
 import { delimiter, join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { servicePlan } from '../../src/cli/service-unit.js';
-import { runAgentCommand, temporaryDirectory } from '../support/agent-process.js';
+import { runAgentCommand } from '../support/agent-process.js';
+import { temporaryDirectory } from '../support/temporary-directory.js';
 
 const user = { home: '/home/me', name: 'me', id: 1000 };
 const command = ['/usr/bin/node', '/opt/ring agent/main.js', 'start', '--cluster', '100% "mine" $HOME \\'];

@@ -4,7 +4,8 @@
  */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Page } from 'playwright-core';
-import { AgentProcess, temporaryDirectory } from '../support/agent-process.js';
+import { AgentProcess } from '../support/agent-process.js';
+import { temporaryDirectory } from '../support/temporary-directory.js';
 import { DESKTOP, overflow, PHONE, picture, SEEN_MS, TestBrowser, violations } from './browser.js';
 
 const MODEL = 'kjv-q8_0';

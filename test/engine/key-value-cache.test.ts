@@ -8,7 +8,7 @@ import { readGgufHeader } from '../../src/model/gguf-reader.js';
 import { modelShape } from '../../src/model/model-shape.js';
 import type { StageEngine } from '../../src/ports.js';
 import { answer, openRing } from '../support/ring-in-process.js';
-import { temporaryDirectory } from '../support/agent-process.js';
+import { temporaryDirectory } from '../support/temporary-directory.js';
 import { close, generate, GREEDY, MODEL_FILE, open, syntheticPrompt, wholeOptions } from './engine-support.js';
 
 const SEEDED: SamplingSettings = { ...GREEDY, temperature: 1, seed: 9, topP: 0.9, repeatPenalty: 1.2 };

@@ -4,8 +4,8 @@ import type { SampledToken } from '../../src/core/types.js';
 import { readGgufHeader } from '../../src/model/gguf-reader.js';
 import type { GgufHeader } from '../../src/model/gguf-reader.js';
 import type { StageEngine } from '../../src/ports.js';
-import { temporaryDirectory } from '../support/gguf.js';
 import { GREEDY, openRing } from '../support/ring-in-process.js';
+import { temporaryDirectory } from '../support/temporary-directory.js';
 import { MODEL_FILE, syntheticPrompt } from './engine-support.js';
 
 const opened: StageEngine[] = [];
@@ -14,7 +14,7 @@ let directory = '';
 
 beforeAll(async () => {
   header = await readGgufHeader(MODEL_FILE);
-  directory = await temporaryDirectory();
+  directory = temporaryDirectory();
 });
 afterEach(() => {
   for (const stage of opened.splice(0)) stage.close();

@@ -10,7 +10,7 @@ import type { GgufValue } from '../../src/model/gguf-values.js';
 import { float32, text, uint32 } from '../../src/model/gguf-values.js';
 import { writeGgufFile } from '../../src/model/gguf-writer.js';
 import { modelShape } from '../../src/model/model-shape.js';
-import { temporaryDirectory } from '../support/gguf.js';
+import { temporaryDirectory } from '../support/temporary-directory.js';
 import { generate, MODEL_FILE, open, syntheticPrompt, wholeOptions } from './engine-support.js';
 
 const LAYERS = 4;
@@ -43,7 +43,7 @@ async function writeMamba(path: string): Promise<void> {
 
 describe('a recurrent model', () => {
   it('has the state that libllama says it allocates, for every slot, and no keys and values', async () => {
-    const file = join(await temporaryDirectory(), 'mamba.gguf');
+    const file = join(temporaryDirectory(), 'mamba.gguf');
     await writeMamba(file);
     const shape = modelShape(await readGgufHeader(file), 'mamba');
     expect(shape.stateBytesPerSlot).toEqual(Array.from({ length: LAYERS }, () => 4 * ((KERNEL - 1) * INNER + STATE * INNER)));

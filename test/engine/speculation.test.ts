@@ -8,8 +8,8 @@ import { openStage } from '../../src/engine/stage.js';
 import { readGgufHeader } from '../../src/model/gguf-reader.js';
 import type { GgufHeader } from '../../src/model/gguf-reader.js';
 import type { StageEngine } from '../../src/ports.js';
-import { temporaryDirectory } from '../support/gguf.js';
 import { GREEDY, openRing } from '../support/ring-in-process.js';
+import { temporaryDirectory } from '../support/temporary-directory.js';
 import { feed, MODEL_FILE, open, syntheticPrompt, wholeOptions } from './engine-support.js';
 
 const opened: StageEngine[] = [];
@@ -18,7 +18,7 @@ let directory = '';
 
 beforeAll(async () => {
   header = await readGgufHeader(MODEL_FILE);
-  directory = await temporaryDirectory();
+  directory = temporaryDirectory();
 });
 afterEach(() => {
   for (const stage of opened.splice(0)) stage.close();

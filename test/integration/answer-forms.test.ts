@@ -9,8 +9,9 @@ import addFormats from 'ajv-formats';
 import { Ollama } from 'ollama';
 import OpenAI from 'openai';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { AgentProcess, temporaryDirectory } from '../support/agent-process.js';
+import { AgentProcess } from '../support/agent-process.js';
 import { AGENT_REQUEST } from '../support/agent-tool-request.js';
+import { temporaryDirectory } from '../support/temporary-directory.js';
 
 const MODEL = 'kjv-q8_0';
 const SLOTS = 8;

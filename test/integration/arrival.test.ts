@@ -7,10 +7,11 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { readGgufHeader } from '../../src/model/gguf-reader.js';
 import type { GgufHeader } from '../../src/model/gguf-reader.js';
-import { AgentProcess, runAgentCommand, temporaryDirectory } from '../support/agent-process.js';
+import { AgentProcess, runAgentCommand } from '../support/agent-process.js';
 import { HubServer } from '../support/hub-server.js';
 import { writeRenamedBuiltInModel } from '../support/model-copy.js';
 import { waitUntil } from '../support/processes.js';
+import { temporaryDirectory } from '../support/temporary-directory.js';
 
 const REPOSITORY = 'tiny/Scripture-GGUF';
 const FILE = 'scripture-Q8_0.gguf';

@@ -8,12 +8,13 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { InstanceView } from '../../src/agent/service.js';
 import { generateSecret, parseSecret } from '../../src/net/secret.js';
-import { AgentProcess, runAgentCommand, temporaryDirectory } from '../support/agent-process.js';
+import { AgentProcess, runAgentCommand } from '../support/agent-process.js';
 import { BUILT_IN_MODEL, writeRenamedBuiltInModel } from '../support/model-copy.js';
 import type { Finished } from '../support/processes.js';
 import { waitUntil } from '../support/processes.js';
 import { startNode, stopAll } from '../net/support.js';
 import type { TestNode } from '../net/support.js';
+import { temporaryDirectory } from '../support/temporary-directory.js';
 
 const MODEL = 'kjv-q8_0';
 const CONTEXT = 256;

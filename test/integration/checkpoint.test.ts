@@ -2,10 +2,11 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
-import { AgentProcess, runAgentCommand, temporaryDirectory } from '../support/agent-process.js';
+import { AgentProcess, runAgentCommand } from '../support/agent-process.js';
 import type { CheckpointRecipe } from '../support/checkpoint-files.js';
 import { configOf, randomTensors, writeCheckpoint } from '../support/checkpoint-files.js';
 import { HubServer } from '../support/hub-server.js';
+import { temporaryDirectory } from '../support/temporary-directory.js';
 import { byteLevelTokenizer } from '../support/tokenizer-files.js';
 
 const RECIPE: CheckpointRecipe = {

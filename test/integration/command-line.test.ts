@@ -7,11 +7,12 @@ import { createServer } from 'node:net';
 import type { Server } from 'node:net';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { runAgentCommand, temporaryDirectory } from '../support/agent-process.js';
+import { runAgentCommand } from '../support/agent-process.js';
 import { BUILT_IN_MODEL } from '../support/model-copy.js';
 import { OWNER_TAG } from '../support/owner.js';
 import { processesWithMarker } from '../support/processes.js';
 import type { Finished } from '../support/processes.js';
+import { temporaryDirectory } from '../support/temporary-directory.js';
 
 const STACK = /^\s+at /m;
 /** For the starts: no agent of another test is to be found. */

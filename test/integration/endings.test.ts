@@ -6,9 +6,10 @@ import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
 import type { ClusterStatus } from '../../src/agent/service.js';
-import { AgentProcess, runAgentCommand, temporaryDirectory } from '../support/agent-process.js';
+import { AgentProcess, runAgentCommand } from '../support/agent-process.js';
 import { OWNER_TAG } from '../support/owner.js';
 import { killQuietly, processesWithMarker, waitUntil } from '../support/processes.js';
+import { temporaryDirectory } from '../support/temporary-directory.js';
 
 const MODEL = 'kjv-q8_0';
 const CONTEXT = 512;

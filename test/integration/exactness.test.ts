@@ -13,9 +13,9 @@ import type { GgufHeader } from '../../src/model/gguf-reader.js';
 import { readGgufHeader } from '../../src/model/gguf-reader.js';
 import { architectureFacts } from '../../src/model/model-facts.js';
 import type { StageEngine } from '../../src/ports.js';
-import { temporaryDirectory } from '../support/gguf.js';
 import type { Answer, StageSettings } from '../support/ring-in-process.js';
 import { answer, GREEDY, largestDifference, openRing } from '../support/ring-in-process.js';
+import { temporaryDirectory } from '../support/temporary-directory.js';
 
 const WINDOW = 64;
 const PROMPT_TOKENS = 150;
@@ -79,7 +79,7 @@ describe.each(RECIPES)('$architecture of $layers layers in $weights', (recipe) =
   let whole: Answer;
 
   beforeAll(async () => {
-    directory = await temporaryDirectory();
+    directory = temporaryDirectory();
     const path = join(directory, 'model.gguf');
     await generateModel(path, { window: WINDOW, ...recipe });
     header = await readGgufHeader(path);
@@ -110,7 +110,7 @@ describe('the built-in model', () => {
   let directory = '';
   beforeAll(async () => {
     header = await readGgufHeader('models/kjv-q8_0.gguf');
-    directory = await temporaryDirectory();
+    directory = temporaryDirectory();
   });
 
   it('B8: answers the same through 1, 2, 3 and 5 stages, greedy and seeded', async () => {

@@ -4,8 +4,9 @@
  */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { bytesSent } from '../../scripts/bench/wire-bytes.js';
-import { AgentProcess, runAgentCommand, temporaryDirectory } from '../support/agent-process.js';
+import { AgentProcess, runAgentCommand } from '../support/agent-process.js';
 import { freePort } from '../support/free-port.js';
+import { temporaryDirectory } from '../support/temporary-directory.js';
 
 const MODEL = 'kjv-q8_0';
 const HIDDEN_SIZE = 256;

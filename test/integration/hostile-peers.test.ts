@@ -26,12 +26,13 @@ import { encodeEdge } from '../../src/wire/edge-codec.js';
 import { encodeFrame } from '../../src/wire/framing.js';
 import { encodeHello } from '../../src/wire/record-codec.js';
 import { Random } from '../sim/random.js';
-import { AgentProcess, temporaryDirectory } from '../support/agent-process.js';
+import { AgentProcess } from '../support/agent-process.js';
 import { waitUntil } from '../support/processes.js';
 import { randomBytes } from '../fuzz/mutate.js';
 import { startNode, stopAll } from '../net/support.js';
 import type { TestNode } from '../net/support.js';
 import { writeRenamedBuiltInModel } from '../support/model-copy.js';
+import { temporaryDirectory } from '../support/temporary-directory.js';
 
 const MODEL = 'kjv-q8_0';
 const CLUSTER = `hostile-${process.pid}`;

@@ -6,8 +6,9 @@ import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
 import type { ClusterStatus, InstanceView } from '../../src/agent/service.js';
-import { AgentProcess, runAgentCommand, temporaryDirectory } from '../support/agent-process.js';
+import { AgentProcess, runAgentCommand } from '../support/agent-process.js';
 import { writeRenamedBuiltInModel } from '../support/model-copy.js';
+import { temporaryDirectory } from '../support/temporary-directory.js';
 
 const BUILT_IN = 'kjv-q8_0';
 const OTHER = 'scripture';

@@ -12,11 +12,11 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { readGgufHeader } from '../../src/model/gguf-reader.js';
 import type { GgufHeader } from '../../src/model/gguf-reader.js';
 import { Random } from '../sim/random.js';
-import { temporaryDirectory } from '../support/agent-process.js';
 import { HubServer } from '../support/hub-server.js';
 import { writeRenamedBuiltInModel } from '../support/model-copy.js';
 import { PACKAGE_ROOT } from '../support/package-root.js';
 import { waitUntil } from '../support/processes.js';
+import { temporaryDirectory } from '../support/temporary-directory.js';
 
 const KILLS = Number(process.env['RING_TEST_KILLS'] ?? 12);
 const SEED = 20_261_129;

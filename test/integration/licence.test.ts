@@ -2,10 +2,11 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
-import { AgentProcess, runAgentCommand, temporaryDirectory } from '../support/agent-process.js';
+import { AgentProcess, runAgentCommand } from '../support/agent-process.js';
 import { smallFile } from '../support/gguf.js';
 import { HubServer } from '../support/hub-server.js';
 import { waitUntil } from '../support/processes.js';
+import { temporaryDirectory } from '../support/temporary-directory.js';
 
 const CARD = {
   name: 'mine', repository: 'tiny/Mine-GGUF', quants: ['Q8_0'], parameters: '1M', context: 128, licence: 'Own Terms', licenceUrl: 'https://example.org/terms', restricted: true,

@@ -3,9 +3,10 @@ import { writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { afterAll, expect, it } from 'vitest';
-import { AgentProcess, mainProgram, runAgentCommand, temporaryDirectory } from '../support/agent-process.js';
+import { AgentProcess, mainProgram, runAgentCommand } from '../support/agent-process.js';
 import { freePort } from '../support/free-port.js';
 import { runToEnd, TestChild, waitUntil } from '../support/processes.js';
+import { temporaryDirectory } from '../support/temporary-directory.js';
 
 const agents: AgentProcess[] = [];
 afterAll(async () => {

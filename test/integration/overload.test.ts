@@ -5,7 +5,8 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { AgentProcess, temporaryDirectory } from '../support/agent-process.js';
+import { AgentProcess } from '../support/agent-process.js';
+import { temporaryDirectory } from '../support/temporary-directory.js';
 
 const MODEL = 'kjv-q8_0';
 const NODES = 3;

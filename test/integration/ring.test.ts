@@ -10,9 +10,10 @@ import type { SamplingSettings } from '../../src/core/types.js';
 import { readGgufHeader } from '../../src/model/gguf-reader.js';
 import { builtInModelPath } from '../../src/model/model-store.js';
 import type { StageEngine } from '../../src/ports.js';
-import { AgentProcess, temporaryDirectory } from '../support/agent-process.js';
+import { AgentProcess } from '../support/agent-process.js';
 import { waitUntil } from '../support/processes.js';
 import { answer, GREEDY, openRing } from '../support/ring-in-process.js';
+import { temporaryDirectory } from '../support/temporary-directory.js';
 
 const MODEL = 'kjv-q8_0';
 const STAGES = 3;

@@ -6,8 +6,9 @@ import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'n
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
 import { guardCommand } from '../../src/process/sleep-guard.js';
-import { AgentProcess, temporaryDirectory } from '../support/agent-process.js';
+import { AgentProcess } from '../support/agent-process.js';
 import { waitUntil } from '../support/processes.js';
+import { temporaryDirectory } from '../support/temporary-directory.js';
 
 const MODEL = 'kjv-q8_0';
 const SEEN_WITHIN_MS = 10_000;

@@ -6,10 +6,11 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { jsonAfterBanner, shellQuote, startCommand } from '../../src/cli/remote-agents.js';
 import { parseClusterFile } from '../../src/cli/config-file.js';
-import { AgentProcess, runAgentCommand, temporaryDirectory } from '../support/agent-process.js';
+import { AgentProcess, runAgentCommand } from '../support/agent-process.js';
 import { freePort } from '../support/free-port.js';
 import { waitUntil } from '../support/processes.js';
 import { DEADLY_DIRECTORY, LAST_WORDS, processesNaming, sshAvailable, SshServer } from '../support/ssh-server.js';
+import { temporaryDirectory } from '../support/temporary-directory.js';
 
 const available = sshAvailable();
 const SERVE_MS = 45_000;

@@ -6,8 +6,9 @@ import { execFileSync } from 'node:child_process';
 import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { AgentProcess, mainProgram, runAgentCommand, temporaryDirectory } from '../support/agent-process.js';
+import { AgentProcess, mainProgram, runAgentCommand } from '../support/agent-process.js';
 import { runToEnd, TestChild, waitUntil } from '../support/processes.js';
+import { temporaryDirectory } from '../support/temporary-directory.js';
 
 const QUESTION = 'And Zaphnathpaaneah said';
 const WAIT_MS = 40_000;

@@ -9,9 +9,10 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { ClusterStatus, InstanceView, StageView } from '../../src/agent/service.js';
 import { readGgufHeader } from '../../src/model/gguf-reader.js';
 import type { GgufHeader } from '../../src/model/gguf-reader.js';
-import { AgentProcess, temporaryDirectory } from '../support/agent-process.js';
+import { AgentProcess } from '../support/agent-process.js';
 import { writeRenamedBuiltInModel } from '../support/model-copy.js';
 import { waitUntil } from '../support/processes.js';
+import { temporaryDirectory } from '../support/temporary-directory.js';
 import { createLan, lanAvailable } from './harness.js';
 import type { Lan } from './harness.js';
 

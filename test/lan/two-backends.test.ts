@@ -6,7 +6,8 @@ import { copyFileSync, existsSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import type { ClusterStatus, InstanceView } from '../../src/agent/service.js';
-import { AgentProcess, runAgentCommand, temporaryDirectory } from '../support/agent-process.js';
+import { AgentProcess, runAgentCommand } from '../support/agent-process.js';
+import { temporaryDirectory } from '../support/temporary-directory.js';
 import { createLan, lanAvailable } from './harness.js';
 import type { Lan } from './harness.js';
 

@@ -7,14 +7,15 @@ import { parseInternetReference } from '../../src/model/internet-reference.js';
 import { acceptLicence, licenceToAccept } from '../../src/model/licences.js';
 import type { DiskModelLibrary } from '../../src/model/model-library.js';
 import { openModelLibrary } from '../../src/model/model-library.js';
-import { smallFile, temporaryDirectory } from '../support/gguf.js';
+import { smallFile } from '../support/gguf.js';
 import { HubServer } from '../support/hub-server.js';
+import { temporaryDirectory } from '../support/temporary-directory.js';
 
 const hub = await HubServer.start();
 afterAll(() => hub.stop());
 
 async function userCards(cards: unknown): Promise<string> {
-  const state = await temporaryDirectory();
+  const state = temporaryDirectory();
   await mkdir(join(state, 'catalogue'));
   await writeFile(join(state, 'catalogue', 'mine.json'), JSON.stringify(cards));
   return state;
@@ -24,7 +25,7 @@ const card = { name: 'mine', repository: 'tiny/Mine-GGUF', quants: ['Q8_0', 'Q4_
 
 describe('the catalogue', () => {
   it('has cards that are all well-formed references', async () => {
-    const cards = await readCatalogue(await temporaryDirectory());
+    const cards = await readCatalogue(temporaryDirectory());
     expect(cards.length).toBeGreaterThanOrEqual(60);
     expect(new Set(cards.map(({ name }) => name)).size).toBe(cards.length);
     for (const { name, quants } of cards) {
@@ -34,7 +35,7 @@ describe('the catalogue', () => {
   });
 
   it('says of every restricted model where its terms are, and of each card what of it was checked', async () => {
-    for (const card of await readCatalogue(await temporaryDirectory())) {
+    for (const card of await readCatalogue(temporaryDirectory())) {
       expect(card.checked, card.name).toContain('repository');
       expect(card.restricted, card.name).toBe(card.licenceUrl !== undefined);
       expect(['Apache-2.0', 'MIT'].includes(card.licence), card.name).toBe(!card.restricted);
@@ -43,13 +44,13 @@ describe('the catalogue', () => {
   });
 
   it('finds the card of a name or a reference', async () => {
-    const cards = await readCatalogue(await temporaryDirectory());
+    const cards = await readCatalogue(temporaryDirectory());
     for (const text of ['gemma-3-1b-it', 'Gemma-3-1B-it:q8_0', 'hf:ggml-org/gemma-3-1b-it-GGUF', 'hf:GGML-org/gemma-3-1b-it-gguf:Q8_0', 'hf:ggml-org/gemma-3-1b-it-GGUF@main/some.gguf']) expect(cardOf(cards, text)?.name, text).toBe('gemma-3-1b-it');
     for (const text of ['gemma', 'hf:ggml-org/gemma', '/models/gemma-3-1b-it.gguf', 'https://host/gemma-3-1b-it.gguf', '']) expect(cardOf(cards, text), text).toBeNull();
   });
 
   it('is searched by words, and a name without quantisation means the first', async () => {
-    const cards = await readCatalogue(await temporaryDirectory());
+    const cards = await readCatalogue(temporaryDirectory());
     expect(searchCards(cards, ['QWEN3', '8b', 'apache']).map(({ name }) => name)).toContain('qwen3-8b');
     expect(searchCards(cards, ['no-such-model'])).toEqual([]);
     expect(catalogueReference(cards, 'qwen3-8b')).toBe('hf:Qwen/Qwen3-8B-GGUF:Q4_K_M');

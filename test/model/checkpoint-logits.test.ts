@@ -21,9 +21,9 @@ import type { RemoteWeights } from '../../src/ports.js';
 import { differences, open, wholeOptions } from '../engine/engine-support.js';
 import type { CheckpointRecipe, StoredTensor } from '../support/checkpoint-files.js';
 import { configOf, randomTensors, valuesOf, writeCheckpoint } from '../support/checkpoint-files.js';
-import { temporaryDirectory } from '../support/gguf.js';
 import type { ReferenceSettings } from '../support/reference-transformer.js';
 import { referenceLogits } from '../support/reference-transformer.js';
+import { temporaryDirectory } from '../support/temporary-directory.js';
 import { byteLevelTokenizer, characterTokenizer } from '../support/tokenizer-files.js';
 
 const NOBODY: RemoteWeights = {
@@ -168,13 +168,13 @@ function largestDifference(found: readonly Float32Array[], expected: readonly Fl
 }
 
 async function libraryOf(directory: string): Promise<{ library: DiskModelLibrary; model: HeldModel }> {
-  const library = await openModelLibrary({ stateDirectory: await temporaryDirectory(), modelPaths: [directory], builtIn: false, log: null });
+  const library = await openModelLibrary({ stateDirectory: temporaryDirectory(), modelPaths: [directory], builtIn: false, log: null });
   const model = library.models()[0];
   if (model === undefined) throw new Error('no model');
   return { library, model };
 }
 
-const directory = await temporaryDirectory();
+const directory = temporaryDirectory();
 
 describe.each(CASES)('$recipe.title', (one) => {
   const tensors = randomTensors(one.recipe, VOCABULARY);

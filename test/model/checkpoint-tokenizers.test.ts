@@ -14,7 +14,7 @@ import { metadataNumber, metadataText } from '../../src/model/gguf-values.js';
 import { writeHeaderOnly } from '../../src/model/stage-writer.js';
 import { configOf, randomTensors, writeCheckpoint } from '../support/checkpoint-files.js';
 import type { CheckpointRecipe } from '../support/checkpoint-files.js';
-import { temporaryDirectory } from '../support/gguf.js';
+import { temporaryDirectory } from '../support/temporary-directory.js';
 import type { ByteLevelKind, TokenizerFiles } from '../support/tokenizer-files.js';
 import { byteLevelTokenizer, characterTokenizer, MIXED_TEXT, TRAINING_TEXT, unigramTokenizer } from '../support/tokenizer-files.js';
 
@@ -22,7 +22,7 @@ const TEXTS = [MIXED_TEXT, TRAINING_TEXT, 'a', ' ', '   leading and trailing   '
 const VOCABULARY = 700;
 
 async function checkpoint(tokenizer: TokenizerFiles, changes: Partial<CheckpointRecipe> = {}): Promise<string> {
-  const directory = join(await temporaryDirectory(), 'checkpoint');
+  const directory = join(temporaryDirectory(), 'checkpoint');
   const recipe: CheckpointRecipe = {
     title: 'tokenizers', architecture: 'LlamaForCausalLM', type: 'F16', layers: 1, hidden: 32, feedForward: 32, heads: 1, kvHeads: 1, headSize: 32, tied: true, normCentre: 1, config: {}, tokenizer, ...changes,
   };
@@ -35,7 +35,7 @@ async function headerOf(directory: string): Promise<GgufHeader> {
 }
 
 async function engineTokens(directory: string, texts: readonly string[], addSpecial = true): Promise<number[][]> {
-  const file = join(await temporaryDirectory(), 'vocabulary.gguf');
+  const file = join(temporaryDirectory(), 'vocabulary.gguf');
   await writeHeaderOnly(await headerOf(directory), file);
   const vocabulary = openVocabulary(file);
   try {
@@ -118,7 +118,7 @@ describe('what is around the vocabulary', () => {
     const { metadata } = await headerOf(directory);
     const ids = ['bos', 'eos', 'eot', 'eom'].map((role) => metadataNumber(metadata, `tokenizer.ggml.${role}_token_id`));
     expect(ids).toEqual([first, first + 2, first + 1, 5]);
-    const file = join(await temporaryDirectory(), 'vocabulary.gguf');
+    const file = join(temporaryDirectory(), 'vocabulary.gguf');
     await writeHeaderOnly(await headerOf(directory), file);
     const vocabulary = openVocabulary(file);
     expect([vocabulary.bos, vocabulary.eos, [first + 1, first + 2, 5].every((id) => vocabulary.endOfGeneration.has(id))]).toEqual([first, first + 2, true]);

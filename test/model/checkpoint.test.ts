@@ -17,7 +17,7 @@ import type { RemoteWeights, StageFiles, TensorContent } from '../../src/ports.j
 import { differences, open, wholeOptions } from '../engine/engine-support.js';
 import type { CheckpointRecipe } from '../support/checkpoint-files.js';
 import { configOf, randomTensors, safetensorsFile, stored, writeCheckpoint } from '../support/checkpoint-files.js';
-import { temporaryDirectory } from '../support/gguf.js';
+import { temporaryDirectory } from '../support/temporary-directory.js';
 import { byteLevelTokenizer } from '../support/tokenizer-files.js';
 
 const QUIET = new AbortController().signal;
@@ -38,11 +38,11 @@ async function write(directory: string, changes: Partial<CheckpointRecipe> = {},
 }
 
 async function somewhere(name = 'tiny-llama'): Promise<string> {
-  return join(await temporaryDirectory(), name);
+  return join(temporaryDirectory(), name);
 }
 
 async function holder(paths: string[], directories: string[] = []): Promise<DiskModelLibrary> {
-  return openModelLibrary({ stateDirectory: await temporaryDirectory(), modelPaths: paths, directories, builtIn: false, log: null });
+  return openModelLibrary({ stateDirectory: temporaryDirectory(), modelPaths: paths, directories, builtIn: false, log: null });
 }
 
 function only(library: DiskModelLibrary): HeldModel {
@@ -62,7 +62,7 @@ async function bytesOf(content: TensorContent | null, offset = 0): Promise<Buffe
 
 describe('a checkpoint', () => {
   it('is a model under its directory\'s name, found by path, beside GGUFs and in a directory of models', async () => {
-    const models = await temporaryDirectory();
+    const models = temporaryDirectory();
     await write(join(models, 'tiny-llama'));
     const [named, found] = [await holder([join(models, 'tiny-llama')]), await holder([], [models])];
     expect(only(named)).toMatchObject({ name: 'tiny-llama', architecture: 'llama', layers: 4 });
@@ -72,7 +72,7 @@ describe('a checkpoint', () => {
   });
 
   it('has the repository\'s name in a hub cache', async () => {
-    const cache = join(await temporaryDirectory(), 'models--owner--Tiny-Llama', 'snapshots', '0123abc');
+    const cache = join(temporaryDirectory(), 'models--owner--Tiny-Llama', 'snapshots', '0123abc');
     await mkdir(join(cache, '..'), { recursive: true });
     expect(only(await holder([await write(cache)])).name).toBe('Tiny-Llama');
   });
@@ -112,7 +112,7 @@ describe('a checkpoint', () => {
     const peer: RemoteWeights = {
       header: async (digest) => await owner.header(digest) ?? Promise.reject(new Error('no header')), tensor: async (digest, name) => await owner.tensor(digest, name) ?? Promise.reject(new Error('no tensor')),
     };
-    const other = await openModelLibrary({ stateDirectory: await temporaryDirectory(), modelPaths: [], builtIn: false, log: null });
+    const other = await openModelLibrary({ stateDirectory: temporaryDirectory(), modelPaths: [], builtIn: false, log: null });
     const whole = await stageFiles(owner, model, 0, 4);
     const head = await stageFiles(owner, model, 0, 2);
     const tail = await stageFiles(other, model, 2, 4, peer);
@@ -225,7 +225,7 @@ describe('a checkpoint that cannot be used', () => {
   });
 
   it('is an error where it was named, and left out where models are looked for', async () => {
-    const models = await temporaryDirectory();
+    const models = temporaryDirectory();
     const directory = await write(join(models, 'broken'));
     await rm(join(directory, 'model-00002-of-00002.safetensors'));
     await write(join(models, 'whole'));

@@ -9,7 +9,7 @@ import { openVocabulary } from '../../src/engine/vocabulary.js';
 import { allGgmlTypes } from '../../src/model/ggml-types.js';
 import { readGgufHeader } from '../../src/model/gguf-reader.js';
 import { writeHeaderOnly } from '../../src/model/stage-writer.js';
-import { temporaryDirectory } from '../support/gguf.js';
+import { temporaryDirectory } from '../support/temporary-directory.js';
 
 describe('tensor types', () => {
   it('have the engine\'s block sizes', () => {
@@ -35,7 +35,7 @@ describe('generated weights', () => {
   });
 
   it('are the same for the same seed', async () => {
-    const directory = await temporaryDirectory();
+    const directory = temporaryDirectory();
     for (const name of ['a', 'b']) await generateModel(join(directory, name), { architecture: 'llama', layers: 2, weights: 'q8_0' });
     expect(Buffer.compare(await readFile(join(directory, 'a')), await readFile(join(directory, 'b')))).toBe(0);
   });
@@ -43,7 +43,7 @@ describe('generated weights', () => {
 
 describe('a header-only file', () => {
   it('gives the engine the model\'s vocabulary', async () => {
-    const directory = await temporaryDirectory();
+    const directory = temporaryDirectory();
     const target = join(directory, 'vocabulary.gguf');
     await writeHeaderOnly(await readGgufHeader('models/kjv-q8_0.gguf'), target);
     const whole = openVocabulary('models/kjv-q8_0.gguf');

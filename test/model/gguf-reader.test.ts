@@ -6,7 +6,8 @@ import { parseGgufHeader, readGgufHeader, shardName } from '../../src/model/gguf
 import { parseGgufFile } from '../../src/model/gguf-parser.js';
 import { arrayNumbers, arrayStrings, metadataArray, metadataNumber, metadataText, numberArray, stringArray, text, uint32 } from '../../src/model/gguf-values.js';
 import type { GgufValue } from '../../src/model/gguf-values.js';
-import { smallFile, smallMetadata, smallTensors, temporaryDirectory } from '../support/gguf.js';
+import { smallFile, smallMetadata, smallTensors } from '../support/gguf.js';
+import { temporaryDirectory } from '../support/temporary-directory.js';
 
 function parse(bytes: Uint8Array, fileBytes = bytes.length): unknown {
   return parseGgufFile(bytes, fileBytes, 'test.gguf');
@@ -57,7 +58,7 @@ describe('reading a well-formed header', () => {
   });
 
   it('has one identity whether read from a file or sent by a peer', async () => {
-    const directory = await temporaryDirectory();
+    const directory = temporaryDirectory();
     const path = join(directory, 'small.gguf');
     await writeFile(path, smallFile());
     const fromDisk = await readGgufHeader(path);
@@ -67,7 +68,7 @@ describe('reading a well-formed header', () => {
   });
 
   it('takes shards as one model, also when the first has no tensor', async () => {
-    const directory = await temporaryDirectory();
+    const directory = temporaryDirectory();
     const all = smallTensors();
     const split = new Map<string, GgufValue>([...smallMetadata(), ['split.count', { type: 'uint16', value: 3 }]]);
     const other = new Map<string, GgufValue>([['split.count', { type: 'uint16', value: 3 }]]);
@@ -85,13 +86,13 @@ describe('reading a well-formed header', () => {
   });
 
   it('says which shard is missing', async () => {
-    const directory = await temporaryDirectory();
+    const directory = temporaryDirectory();
     await writeFile(join(directory, 'a-00001-of-00002.gguf'), smallFile());
     await expect(readGgufHeader(join(directory, 'a-00001-of-00002.gguf'))).rejects.toThrow(/a-00002-of-00002\.gguf does not exist/);
   });
 
   it('reads a vocabulary of 256,000 tokens in well under a second', async () => {
-    const directory = await temporaryDirectory();
+    const directory = temporaryDirectory();
     const path = join(directory, 'vocabulary.gguf');
     const metadata = smallMetadata();
     metadata.set('tokenizer.ggml.tokens', stringArray(Array.from({ length: 256_000 }, (_, index) => `token number ${index}`)));
@@ -158,7 +159,7 @@ describe('a hostile header is refused with bad_gguf, quickly', () => {
   });
 
   it('names the files that disagree about the number of shards', async () => {
-    const directory = await temporaryDirectory();
+    const directory = temporaryDirectory();
     const path = join(directory, 'part.gguf');
     await writeFile(path, smallFile(new Map([...smallMetadata(), ['split.count', uint32(4)]])));
     await expect(readGgufHeader(path)).rejects.toThrow(/4 shards/);

@@ -9,8 +9,9 @@ import { makeRoom } from '../../src/model/holdings.js';
 import type { DiskModelLibrary } from '../../src/model/model-library.js';
 import { openModelLibrary } from '../../src/model/model-library.js';
 import type { ClusterOfStore, RemoteWeights } from '../../src/ports.js';
-import { smallFile, temporaryDirectory } from '../support/gguf.js';
+import { smallFile } from '../support/gguf.js';
 import { HubServer } from '../support/hub-server.js';
+import { temporaryDirectory } from '../support/temporary-directory.js';
 
 const QUIET = new AbortController().signal;
 const REPOSITORY = 'tiny/Small-GGUF';
@@ -54,7 +55,7 @@ const used = (model: HeldModel, end: number): HeldShard => ({ modelDigest: model
 
 describe('what a node keeps', () => {
   it('is listed with sizes, and a removal frees what it said', async () => {
-    const library = await open(await temporaryDirectory());
+    const library = await open(temporaryDirectory());
     const model = await resolved(library);
     await stage(library, model, 2);
     const keeper = library.upkeep(() => []);
@@ -68,7 +69,7 @@ describe('what a node keeps', () => {
   });
 
   it('is not removed while a plan uses it', async () => {
-    const library = await open(await temporaryDirectory());
+    const library = await open(temporaryDirectory());
     const model = await resolved(library);
     await stage(library, model, 1);
     await stage(library, model, 2);
@@ -79,7 +80,7 @@ describe('what a node keeps', () => {
   });
 
   it('makes room by what was unused longest, and says the numbers when there is none', async () => {
-    const state = await temporaryDirectory();
+    const state = temporaryDirectory();
     const first = await open(state);
     const model = await resolved(first);
     for (const end of [1, 2]) {
@@ -100,11 +101,11 @@ describe('what a node keeps', () => {
   });
 
   it('leaves a file that lies elsewhere where it is', async () => {
-    const elsewhere = join(await temporaryDirectory(), 'nas', FILE);
+    const elsewhere = join(temporaryDirectory(), 'nas', FILE);
     await mkdir(join(elsewhere, '..'));
     await writeFile(elsewhere, bytes);
     await chmod(join(elsewhere, '..'), 0o555);
-    const library = await open(await temporaryDirectory(), { modelPaths: [join(elsewhere, '..')] });
+    const library = await open(temporaryDirectory(), { modelPaths: [join(elsewhere, '..')] });
     const keeper = library.upkeep(() => []);
     expect(await keeper.list()).toMatchObject([{ path: elsewhere, ours: false, freesBytes: 0 }]);
     expect(await keeper.remove('Small-Q8_0')).toMatchObject({ leftInPlace: elsewhere });
@@ -114,7 +115,7 @@ describe('what a node keeps', () => {
 
 describe('a whole model', () => {
   it('is pulled, resumed where it broke off, and found by its name', async () => {
-    const state = await temporaryDirectory();
+    const state = temporaryDirectory();
     const library = await open(state);
     const keeper = library.upkeep(() => []);
     const model = await resolved(library);
@@ -141,7 +142,7 @@ describe('a whole model', () => {
   });
 
   it('comes from the nodes that have it, whole or in stages, and from the internet only what nobody has', async () => {
-    const [first, second, third] = [await open(await temporaryDirectory()), await open(await temporaryDirectory()), await open(await temporaryDirectory())];
+    const [first, second, third] = [await open(temporaryDirectory()), await open(temporaryDirectory()), await open(temporaryDirectory())];
     const model = await resolved(first);
     await first.upkeep(() => []).pull(REFERENCE, QUIET);
     for (const library of [second, third]) await resolved(library);
@@ -150,7 +151,7 @@ describe('a whole model', () => {
     expect(Buffer.compare(await readFile(pulled.path), bytes)).toBe(0);
     expect(hub.bytesGiven()).toBe(0);
     // Its own stage, a longer one of another node, and the rest.
-    const fourth = await open(await temporaryDirectory());
+    const fourth = await open(temporaryDirectory());
     await stage(third, model, 2);
     await resolved(fourth);
     await stage(fourth, model, 1);
@@ -166,7 +167,7 @@ describe('a whole model', () => {
   });
 
   it('that other nodes give damaged comes from the internet', async () => {
-    const [first, second] = [await open(await temporaryDirectory()), await open(await temporaryDirectory())];
+    const [first, second] = [await open(temporaryDirectory()), await open(temporaryDirectory())];
     await first.upkeep(() => []).pull(REFERENCE, QUIET);
     await resolved(second);
     const honest = clusterOf(first);
@@ -182,7 +183,7 @@ describe('a whole model', () => {
 
   it('is told to the other nodes when it is here, and when it is gone', async () => {
     let told = 0;
-    const library = await open(await temporaryDirectory());
+    const library = await open(temporaryDirectory());
     const keeper = library.upkeep(() => [], { ...clusterOf(library), changed: () => Promise.resolve(void (told += 1)) });
     await keeper.pull(REFERENCE, QUIET);
     await keeper.remove('Small-Q8_0');
@@ -190,7 +191,7 @@ describe('a whole model', () => {
   });
 
   it('with a flipped byte is thrown away', async () => {
-    const state = await temporaryDirectory();
+    const state = temporaryDirectory();
     const library = await open(state);
     await resolved(library);
     const flipped = bytes.slice();

@@ -11,8 +11,9 @@ import type { DiskModelLibrary } from '../../src/model/model-library.js';
 import { openModelLibrary } from '../../src/model/model-library.js';
 import { isShared } from '../../src/model/remote-tensors.js';
 import type { RemoteWeights, StageFiles } from '../../src/ports.js';
-import { smallFile, smallMetadata, smallTensors, temporaryDirectory } from '../support/gguf.js';
+import { smallFile, smallMetadata, smallTensors } from '../support/gguf.js';
 import { HubServer } from '../support/hub-server.js';
+import { temporaryDirectory } from '../support/temporary-directory.js';
 
 const QUIET = new AbortController().signal;
 const REPOSITORY = 'tiny/Small-GGUF';
@@ -37,7 +38,7 @@ function client(token: string | null = null): HubClient {
 }
 
 async function library(state?: string, token: string | null = null): Promise<DiskModelLibrary> {
-  return openModelLibrary({ stateDirectory: state ?? await temporaryDirectory(), modelPaths: [], builtIn: false, log: null, hub: { endpoint: hub.url, token, stallMs: 1500, backoffMs: 5 } });
+  return openModelLibrary({ stateDirectory: state ?? temporaryDirectory(), modelPaths: [], builtIn: false, log: null, hub: { endpoint: hub.url, token, stallMs: 1500, backoffMs: 5 } });
 }
 
 /** Every other library of a cluster, as the network shows them. */
@@ -75,7 +76,7 @@ async function resolved(of: DiskModelLibrary, reference: string): Promise<HeldMo
 async function expectExact(files: StageFiles, source: Uint8Array, start: number): Promise<void> {
   const made = await readFile(files.stageFile);
   const header = await readGgufHeader(files.stageFile);
-  const path = join(await temporaryDirectory(), 'whole.gguf');
+  const path = join(temporaryDirectory(), 'whole.gguf');
   await writeFile(path, source);
   const whole = await readGgufHeader(path);
   let compared = 0;
@@ -128,7 +129,7 @@ describe('a model on the internet', () => {
   });
 
   it('is known from its header alone, and after a restart without the internet', async () => {
-    const state = await temporaryDirectory();
+    const state = temporaryDirectory();
     const model = await resolved(await library(state), `hf:${REPOSITORY}:Q4_K_M`);
     expect(model).toMatchObject({ name: 'Small-Q4_K_M', layers: 4, architecture: 'llama', sizeBytes: bytes.length, source: { repository: REPOSITORY, revision: '0123456789abcdef0123456789abcdef01234567' } });
     const asked = hub.requests;
@@ -162,7 +163,7 @@ describe('a model on the internet', () => {
       await expectExact(await tail, source, 3);
       await expectExact(await middle, source, 1);
       await expectExact(await head, source, 0);
-      const path = join(await temporaryDirectory(), 'whole.gguf');
+      const path = join(temporaryDirectory(), 'whole.gguf');
       await writeFile(path, source);
       for (const tensor of (await readGgufHeader(path)).tensors) {
         expect(hub.mostGiven(NAME, tensor.offset, tensor.offset + tensor.sizeBytes), tensor.name).toBe(1);
@@ -218,7 +219,7 @@ describe('a model on the internet', () => {
   });
 
   it('without the internet names the models that need none', async () => {
-    const offline = await openModelLibrary({ stateDirectory: await temporaryDirectory(), modelPaths: [], log: null, hub: {
+    const offline = await openModelLibrary({ stateDirectory: temporaryDirectory(), modelPaths: [], log: null, hub: {
       endpoint: 'https://hub.example', token: null, stallMs: 1500, backoffMs: 5, fetch: () => Promise.reject(new TypeError('fetch failed', { cause: Object.assign(new Error('no'), { code: 'EAI_AGAIN' }) })),
     } });
     await expect(offline.resolve(`hf:${REPOSITORY}`)).rejects.toMatchObject({ code: 'source_failed', message: expect.stringMatching(/^hf:tiny\/Small-GGUF: no way to hub\.example: .*Models that need no internet: kjv-q8_0$/) as string });

@@ -12,14 +12,15 @@ import type { DiskModelLibrary } from '../../src/model/model-library.js';
 import { openModelLibrary } from '../../src/model/model-library.js';
 import { RateLimit } from '../../src/model/rate-limit.js';
 import type { RemoteWeights } from '../../src/ports.js';
-import { smallFile, temporaryDirectory } from '../support/gguf.js';
+import { smallFile } from '../support/gguf.js';
 import { HubServer } from '../support/hub-server.js';
+import { temporaryDirectory } from '../support/temporary-directory.js';
 
 const QUIET = new AbortController().signal;
 const REPOSITORY = 'tiny/Small-GGUF';
 const FILE = 'Small-Q8_0.gguf';
 const bytes = smallFile();
-const path = join(await temporaryDirectory(), FILE);
+const path = join(temporaryDirectory(), FILE);
 await writeFile(path, bytes);
 const header: GgufHeader = await readGgufHeader(path);
 const names = header.tensors.map((tensor) => tensor.name);
@@ -93,7 +94,7 @@ describe('a stage from the internet', () => {
   };
 
   async function library(): Promise<DiskModelLibrary> {
-    return openModelLibrary({ stateDirectory: await temporaryDirectory(), modelPaths: [], builtIn: false, log: null, hub: { endpoint: hub.url, ...OPTIONS } });
+    return openModelLibrary({ stateDirectory: temporaryDirectory(), modelPaths: [], builtIn: false, log: null, hub: { endpoint: hub.url, ...OPTIONS } });
   }
 
   async function resolved(of: DiskModelLibrary): Promise<HeldModel> {

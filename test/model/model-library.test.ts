@@ -7,7 +7,8 @@ import { unknownModel } from '../../src/model/model-names.js';
 import { openModelLibrary } from '../../src/model/model-library.js';
 import type { DiskModelLibrary } from '../../src/model/model-library.js';
 import type { Log, RemoteWeights, TensorContent } from '../../src/ports.js';
-import { smallFile, smallMetadata, smallTensors, temporaryDirectory } from '../support/gguf.js';
+import { smallFile, smallMetadata, smallTensors } from '../support/gguf.js';
+import { temporaryDirectory } from '../support/temporary-directory.js';
 
 const QUIET = new AbortController().signal;
 const NOBODY: RemoteWeights = {
@@ -51,7 +52,7 @@ class Peer implements RemoteWeights {
 }
 
 async function holder(bytes = smallFile()): Promise<{ library: DiskModelLibrary; model: HeldModel; state: string }> {
-  const state = await temporaryDirectory();
+  const state = temporaryDirectory();
   await mkdir(join(state, 'models'));
   await writeFile(join(state, 'models', 'small.gguf'), bytes);
   const library = await openModelLibrary({ stateDirectory: state, modelPaths: [], builtIn: false, log: null });
@@ -61,7 +62,7 @@ async function holder(bytes = smallFile()): Promise<{ library: DiskModelLibrary;
 }
 
 async function empty(): Promise<{ library: DiskModelLibrary; state: string }> {
-  const state = await temporaryDirectory();
+  const state = temporaryDirectory();
   return { library: await openModelLibrary({ stateDirectory: state, modelPaths: [], builtIn: false, log: null }), state };
 }
 
@@ -70,7 +71,7 @@ const stage = (model: HeldModel, start: number, end: number): Parameters<DiskMod
 
 describe('what a node holds', () => {
   it('has the built-in model without any configuration', async () => {
-    const library = await openModelLibrary({ stateDirectory: await temporaryDirectory(), modelPaths: [], log: null });
+    const library = await openModelLibrary({ stateDirectory: temporaryDirectory(), modelPaths: [], log: null });
     const model = await library.resolve('kjv-q8_0');
     expect(model).toMatchObject({ name: 'kjv-q8_0', architecture: 'llama', layers: 5 });
     expect(await library.resolve(model?.digest.slice(0, 12) ?? '')).toEqual(model);
@@ -81,7 +82,7 @@ describe('what a node holds', () => {
   });
 
   it('takes files, shards and directories, and refuses a bad --model with its path', async () => {
-    const directory = await temporaryDirectory();
+    const directory = temporaryDirectory();
     const other = smallMetadata('qwen2');
     await writeFile(join(directory, 'one.gguf'), smallFile());
     await writeFile(join(directory, 'two-00001-of-00002.gguf'), smallFile(other, []));
@@ -95,12 +96,12 @@ describe('what a node holds', () => {
   });
 
   it('complains of a broken file once, however often it looks, and again when it is broken otherwise', async () => {
-    const directory = await temporaryDirectory();
+    const directory = temporaryDirectory();
     await writeFile(join(directory, 'broken.gguf'), 'not a model');
     const warnings: string[] = [];
     const quiet = (): void => undefined;
     const log: Log = { debug: quiet, info: quiet, error: quiet, warn: (message) => void warnings.push(message), child: () => log };
-    const library = await openModelLibrary({ stateDirectory: await temporaryDirectory(), modelPaths: [directory], builtIn: false, log });
+    const library = await openModelLibrary({ stateDirectory: temporaryDirectory(), modelPaths: [directory], builtIn: false, log });
     await library.refresh();
     await library.refresh();
     expect(warnings).toEqual(['a model file cannot be used']);
@@ -110,7 +111,7 @@ describe('what a node holds', () => {
   });
 
   it('gives two models of one file name two names, and one model at two places one', async () => {
-    const directory = await temporaryDirectory();
+    const directory = temporaryDirectory();
     for (const name of ['a', 'b', 'c']) await mkdir(join(directory, name));
     await writeFile(join(directory, 'a', 'same.gguf'), smallFile());
     await copyFile(join(directory, 'a', 'same.gguf'), join(directory, 'b', 'same.gguf'));

@@ -2,9 +2,10 @@
 import { afterAll, describe, expect, it } from 'vitest';
 import { HubClient, hubOptions } from '../../src/model/hub-client.js';
 import { openModelLibrary } from '../../src/model/model-library.js';
-import { smallFile, temporaryDirectory } from '../support/gguf.js';
+import { smallFile } from '../support/gguf.js';
 import { HubServer } from '../support/hub-server.js';
 import { ProxyServer } from '../support/proxy-server.js';
+import { temporaryDirectory } from '../support/temporary-directory.js';
 
 const hub = await HubServer.start();
 const proxy = await ProxyServer.start();
@@ -45,7 +46,7 @@ describe('a proxy', () => {
     proxy.led.length = 0;
     hub.faults.push({ kind: 'cut', afterBytes: 100 });
     const options = { ...hubOptions({ HF_ENDPOINT: hub.url, HTTP_PROXY: proxy.address }), stallMs: 2000, backoffMs: 5 };
-    const library = await openModelLibrary({ stateDirectory: await temporaryDirectory(), modelPaths: [], builtIn: false, log: null, hub: options });
+    const library = await openModelLibrary({ stateDirectory: temporaryDirectory(), modelPaths: [], builtIn: false, log: null, hub: options });
     expect(await library.upkeep(() => []).pull('hf:tiny/Small-GGUF', QUIET)).toMatchObject({ model: 'small-Q8_0', bytes: smallFile().length });
     expect(proxy.led.length).toBeGreaterThan(0);
   });

@@ -10,8 +10,9 @@ import { openModelLibrary } from '../../src/model/model-library.js';
 import type { RemoteWeights, StageFiles } from '../../src/ports.js';
 import type { CheckpointRecipe } from '../support/checkpoint-files.js';
 import { configOf, randomTensors, writeCheckpoint } from '../support/checkpoint-files.js';
-import { smallFile, temporaryDirectory } from '../support/gguf.js';
+import { smallFile } from '../support/gguf.js';
 import { HubServer } from '../support/hub-server.js';
+import { temporaryDirectory } from '../support/temporary-directory.js';
 import { byteLevelTokenizer } from '../support/tokenizer-files.js';
 
 const QUIET = new AbortController().signal;
@@ -33,7 +34,7 @@ let weightBytes = 0;
 
 beforeAll(async () => {
   hub = await HubServer.start();
-  directory = join(await temporaryDirectory(), 'Tiny-Llama');
+  directory = join(temporaryDirectory(), 'Tiny-Llama');
   await writeCheckpoint(directory, randomTensors(RECIPE, VOCABULARY), configOf(RECIPE, VOCABULARY), RECIPE.tokenizer, 2);
 });
 afterAll(() => hub.stop());
@@ -55,7 +56,7 @@ function publish(repository: string, changes: Readonly<Record<string, Uint8Array
 }
 
 async function open(state?: string): Promise<DiskModelLibrary> {
-  return openModelLibrary({ stateDirectory: state ?? await temporaryDirectory(), modelPaths: [], builtIn: false, log: null, hub: { endpoint: hub.url, token: null, stallMs: 1500, backoffMs: 5 } });
+  return openModelLibrary({ stateDirectory: state ?? temporaryDirectory(), modelPaths: [], builtIn: false, log: null, hub: { endpoint: hub.url, token: null, stallMs: 1500, backoffMs: 5 } });
 }
 
 async function resolved(library: DiskModelLibrary, reference = REFERENCE): Promise<HeldModel> {
@@ -70,7 +71,7 @@ function stage(library: DiskModelLibrary, model: HeldModel, start: number, end: 
 
 /** What a node that has the directory makes. */
 async function local(): Promise<{ readonly library: DiskModelLibrary; readonly model: HeldModel }> {
-  const library = await openModelLibrary({ stateDirectory: await temporaryDirectory(), modelPaths: [directory], builtIn: false, log: null });
+  const library = await openModelLibrary({ stateDirectory: temporaryDirectory(), modelPaths: [directory], builtIn: false, log: null });
   const model = await library.resolve('Tiny-Llama');
   if (model === null) throw new Error('no model');
   return { library, model };
@@ -96,7 +97,7 @@ function peers(libraries: readonly DiskModelLibrary[], self: DiskModelLibrary): 
 
 describe('a checkpoint on the internet', () => {
   it('is the same model as on a disk, known without its weights, and after a restart without the internet', async () => {
-    const state = await temporaryDirectory();
+    const state = temporaryDirectory();
     const library = await open(state);
     const model = await resolved(library);
     const { model: own } = await local();
@@ -162,7 +163,7 @@ describe('a checkpoint on the internet', () => {
 
 describe('a pulled checkpoint', () => {
   it('lies whole in a directory of its own, is used from there, and its removal frees what it said', async () => {
-    const state = await temporaryDirectory();
+    const state = temporaryDirectory();
     const library = await open(state);
     const keeper = library.upkeep(() => []);
     const pulled = await keeper.pull(REFERENCE, QUIET);
@@ -183,7 +184,7 @@ describe('a pulled checkpoint', () => {
   });
 
   it('goes on where it was interrupted, and is no model before it is whole', async () => {
-    const state = await temporaryDirectory();
+    const state = temporaryDirectory();
     const library = await open(state);
     const keeper = library.upkeep(() => []);
     const stop = new AbortController();
@@ -202,7 +203,7 @@ describe('a pulled checkpoint', () => {
   });
 
   it('with a flipped byte is thrown away, and another one of the same name lies beside it', async () => {
-    const state = await temporaryDirectory();
+    const state = temporaryDirectory();
     const library = await open(state);
     const keeper = library.upkeep(() => []);
     await resolved(library);
@@ -210,7 +211,7 @@ describe('a pulled checkpoint', () => {
     await expect(keeper.pull(REFERENCE, QUIET)).rejects.toMatchObject({ code: 'digest_mismatch' });
     hub.faults.length = 0;
     await keeper.pull(REFERENCE, QUIET);
-    const other = join(await temporaryDirectory(), 'other');
+    const other = join(temporaryDirectory(), 'other');
     await writeCheckpoint(other, randomTensors({ ...RECIPE, title: 'another' }, VOCABULARY), configOf(RECIPE, VOCABULARY), RECIPE.tokenizer, 1);
     for (const name of readdirSync(other)) hub.add('somebody/Tiny-Llama', name, readFileSync(join(other, name)));
     const { model, path } = await keeper.pull('hf:somebody/Tiny-Llama', QUIET);

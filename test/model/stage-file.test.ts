@@ -11,7 +11,8 @@ import { planStageFile, TINY_VOCABULARY } from '../../src/model/stage-file.js';
 import type { TensorSource } from '../../src/model/stage-writer.js';
 import { embeddingFileOf, isStageComplete, writeHeaderOnly, writeStageFile } from '../../src/model/stage-writer.js';
 import { DigestCache, modelTensorSource } from '../../src/model/tensor-source.js';
-import { smallFile, smallMetadata, smallTensors, temporaryDirectory } from '../support/gguf.js';
+import { smallFile, smallMetadata, smallTensors } from '../support/gguf.js';
+import { temporaryDirectory } from '../support/temporary-directory.js';
 
 const HEAD = { range: { start: 0, end: 2 }, head: true, tail: false };
 const MIDDLE = { range: { start: 1, end: 3 }, head: false, tail: false };
@@ -19,7 +20,7 @@ const TAIL = { range: { start: 2, end: 4 }, head: false, tail: true };
 const WHOLE = { range: { start: 0, end: 4 }, head: true, tail: true };
 
 async function smallModel(bytes = smallFile()): Promise<{ directory: string; header: GgufHeader; bytes: Uint8Array; source: TensorSource }> {
-  const directory = await temporaryDirectory();
+  const directory = temporaryDirectory();
   const path = join(directory, 'small.gguf');
   await writeFile(path, bytes);
   const header = await readGgufHeader(path);

@@ -16,8 +16,9 @@ import type { DiskModelLibrary } from '../../src/model/model-library.js';
 import { openModelLibrary } from '../../src/model/model-library.js';
 import { lockStateDirectory } from '../../src/net/state-files.js';
 import type { RemoteWeights, StageFiles } from '../../src/ports.js';
-import { smallFile, smallMetadata, temporaryDirectory } from '../support/gguf.js';
+import { smallFile, smallMetadata } from '../support/gguf.js';
 import { HubServer } from '../support/hub-server.js';
+import { temporaryDirectory } from '../support/temporary-directory.js';
 
 const isRoot = process.platform === 'linux' && process.getuid?.() === 0;
 const NOBODY_UID = 65_534;
@@ -52,7 +53,7 @@ beforeEach(() => {
 
 /** A directory on a disk of its own. */
 async function disk(sizeBytes: number): Promise<string> {
-  const directory = await temporaryDirectory();
+  const directory = temporaryDirectory();
   execFileSync('mount', ['-t', 'tmpfs', '-o', `size=${sizeBytes}`, 'tmpfs', directory]);
   mounts.push(directory);
   return directory;
@@ -85,7 +86,7 @@ async function failure(work: Promise<unknown>): Promise<RingError> {
 /** The stage's layers are the model's, to the byte. */
 async function expectExact(files: StageFiles, start: number): Promise<void> {
   const made = await readFile(files.stageFile);
-  const [header, path] = [await readGgufHeader(files.stageFile), join(await temporaryDirectory(), 'whole.gguf')];
+  const [header, path] = [await readGgufHeader(files.stageFile), join(temporaryDirectory(), 'whole.gguf')];
   await writeFile(path, bytes);
   const whole = await readGgufHeader(path);
   const layers = header.tensors.filter(({ name }) => name.startsWith('blk.'));
@@ -205,7 +206,7 @@ describe.skipIf(!isRoot)('a store of somebody else', () => {
   });
 
   it('says what is not allowed, and stays as it is', async () => {
-    const state = await temporaryDirectory();
+    const state = temporaryDirectory();
     const library = await open(state);
     const model = await resolved(library);
     await stage(library, model, 0, 1);
@@ -227,7 +228,7 @@ describe.skipIf(!isRoot)('a store of somebody else', () => {
 
 describe('a store with a limit', () => {
   it('says the limit and what fills it, and touches nothing that is in use', async () => {
-    const state = await temporaryDirectory();
+    const state = temporaryDirectory();
     const library = await open(state, { quotaBytes: 1_200_000 });
     const model = await resolved(library);
     await stage(library, model, 0, 1);
@@ -243,7 +244,7 @@ describe('a store with a limit', () => {
 
 describe('two who want the same at once', () => {
   it('pull one file once, and one who loses patience leaves it to the other', async () => {
-    const state = await temporaryDirectory();
+    const state = temporaryDirectory();
     const library = await open(state);
     const keeper = library.upkeep(() => []);
     await resolved(library);
@@ -262,7 +263,7 @@ describe('two who want the same at once', () => {
   });
 
   it('make one stage once, and both find it whole', async () => {
-    const one = await open(await temporaryDirectory());
+    const one = await open(temporaryDirectory());
     const model = await resolved(one);
     Object.assign(hub, { chunkBytes: 64 * 1024, chunkDelayMs: 1 });
     hub.forgetCounts();
@@ -272,7 +273,7 @@ describe('two who want the same at once', () => {
   });
 
   it('are two agents: the second one is refused by name, and the first one\'s store is left alone', async () => {
-    const state = await temporaryDirectory();
+    const state = temporaryDirectory();
     const lock = await lockStateDirectory(state);
     const library = await open(state);
     const model = await resolved(library);

@@ -5,7 +5,7 @@ import { PINNED_LIFE } from '../../src/core/instance-life.js';
 import type { DesiredState } from '../../src/core/types.js';
 import { DesiredFile } from '../../src/net/desired-file.js';
 import type { Log } from '../../src/ports.js';
-import { temporaryDirectory } from '../support/gguf.js';
+import { temporaryDirectory } from '../support/temporary-directory.js';
 
 function desired(...models: readonly string[]): DesiredState {
   return {
@@ -24,7 +24,7 @@ function quiet(said: string[] = []): Log {
 
 describe('what is to be served after a restart', () => {
   it('is there again, the newest, for the cluster that it is of', async () => {
-    const state = await temporaryDirectory();
+    const state = temporaryDirectory();
     const first = await DesiredFile.open(state, 'home', quiet());
     expect(first.remembered).toBeNull();
     for (const models of [['a'], ['a', 'b'], ['b'], ['b', 'c']]) first.file.keep(desired(...models));
@@ -36,7 +36,7 @@ describe('what is to be served after a restart', () => {
   });
 
   it('is none, with a word in the log, when the file is damaged in any place', async () => {
-    const state = await temporaryDirectory();
+    const state = temporaryDirectory();
     const { file } = await DesiredFile.open(state, 'home', quiet());
     file.keep(desired('a'));
     await file.settled();
@@ -56,7 +56,7 @@ describe('what is to be served after a restart', () => {
 
   it('costs nothing but a warning when it cannot be kept', async () => {
     const said: string[] = [];
-    const { file } = await DesiredFile.open(join(await temporaryDirectory(), 'gone'), 'home', quiet(said));
+    const { file } = await DesiredFile.open(join(temporaryDirectory(), 'gone'), 'home', quiet(said));
     file.keep(desired('a'));
     file.keep(desired('b'));
     await file.settled();

@@ -15,7 +15,8 @@ import { ACTIVATION_PROTOCOL } from '../../src/net/ring-link.js';
 import { clusterHash, noisePrologue } from '../../src/net/secret.js';
 import { encodeFrame } from '../../src/wire/framing.js';
 import { encodeHello } from '../../src/wire/record-codec.js';
-import { connectedPair, startNode, stopAll, temporaryDirectory, until } from './support.js';
+import { temporaryDirectory } from '../support/temporary-directory.js';
+import { connectedPair, startNode, stopAll, until } from './support.js';
 import type { TestNode } from './support.js';
 
 const strangers: Libp2p[] = [];
@@ -162,7 +163,7 @@ describe('B18: a peer that breaks the protocol', () => {
 describe('a cloned identity', () => {
   it('is named by a third node, which keeps the first of the two', async () => {
     const [a, b] = await connectedPair();
-    const copy = await temporaryDirectory();
+    const copy = temporaryDirectory();
     await cp(join(b.stateDir, 'identity.key'), join(copy, 'identity.key'));
     // Copied before it ever counted: both have started once.
     await writeFile(join(copy, 'node.json'), JSON.stringify({ incarnation: b.identity.incarnation - 1 }));
@@ -177,7 +178,7 @@ describe('a cloned identity', () => {
 
   it('is named by the node itself when it meets its own id elsewhere', async () => {
     const a = await startNode();
-    const copy = await temporaryDirectory();
+    const copy = temporaryDirectory();
     await cp(join(a.stateDir, 'identity.key'), join(copy, 'identity.key'));
     const clone = await startNode({ stateDir: copy, peers: [a.address] });
     await until(() => clone.network.refused().length === 1, 'the clone is shown');

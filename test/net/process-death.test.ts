@@ -2,7 +2,8 @@ import { spawn } from 'node:child_process';
 import type { ChildProcess } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { afterEach, describe, expect, it } from 'vitest';
-import { startNode, stopAll, temporaryDirectory, until } from './support.js';
+import { temporaryDirectory } from '../support/temporary-directory.js';
+import { startNode, stopAll, until } from './support.js';
 import type { TestNode } from './support.js';
 
 const DIST = fileURLToPath(new URL('../../dist/src/', import.meta.url));
@@ -34,7 +35,7 @@ afterEach(async () => {
 
 async function startProcess(peer: TestNode): Promise<ChildProcess> {
   const child = spawn(process.execPath, ['--input-type=module', '-e', PROGRAM], {
-    env: { ...process.env, DIST, STATE: await temporaryDirectory(), PEER: peer.address }, stdio: ['ignore', 'inherit', 'inherit'],
+    env: { ...process.env, DIST, STATE: temporaryDirectory(), PEER: peer.address }, stdio: ['ignore', 'inherit', 'inherit'],
   });
   children.push(child);
   await until(() => peer.network.peers().length === 1, 'the process connects', 20_000);

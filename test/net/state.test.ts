@@ -9,12 +9,13 @@ import { RememberedPeers } from '../../src/net/remembered-peers.js';
 import { generateSecret, noisePrologue, parseSecret, readSecretFile, spellSecret } from '../../src/net/secret.js';
 import { SECRET_WORDS } from '../../src/net/secret-words.js';
 import { lockStateDirectory } from '../../src/net/state-files.js';
-import { memoryLog, realClock, startNode, stopAll, temporaryDirectory } from './support.js';
+import { temporaryDirectory } from '../support/temporary-directory.js';
+import { memoryLog, realClock, startNode, stopAll } from './support.js';
 
 const made: string[] = [];
 
 async function directory(): Promise<string> {
-  const path = await temporaryDirectory();
+  const path = temporaryDirectory();
   made.push(path);
   return path;
 }

@@ -1,9 +1,6 @@
 /** Real networks on loopback for the tests of net/: made, watched and taken down. */
 import '../../src/net/polyfill.js';
 import { randomBytes } from 'node:crypto';
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import type { ControlMessage } from '../../src/core/messages.js';
 import type { NodeId } from '../../src/core/types.js';
 import { openIdentity } from '../../src/net/identity.js';
@@ -11,6 +8,7 @@ import type { Identity } from '../../src/net/identity.js';
 import { createNetwork } from '../../src/net/network.js';
 import type { NetworkOptions } from '../../src/net/network.js';
 import type { Clock, FrameLink, Log, Network, RingEdge, WeightsProvider } from '../../src/ports.js';
+import { temporaryDirectory } from '../support/temporary-directory.js';
 
 export const realClock: Clock = {
   now: () => performance.now(),
@@ -64,18 +62,9 @@ export function uniqueCluster(): string {
 }
 
 const running = new Set<TestNode>();
-const directories = new Set<string>();
-
-/** Removed by `stopAll`. */
-export async function temporaryDirectory(): Promise<string> {
-  const directory = await mkdtemp(join(tmpdir(), 'ring-net-'));
-  directories.add(directory);
-  return directory;
-}
 
 export async function startNode(options: TestNodeOptions = {}): Promise<TestNode> {
-  const stateDir = options.stateDir ?? await temporaryDirectory();
-  directories.add(stateDir);
+  const stateDir = options.stateDir ?? temporaryDirectory();
   const logLines: string[] = [];
   const log = memoryLog(logLines);
   const identity = await openIdentity(stateDir, log);
@@ -118,8 +107,6 @@ export async function startNode(options: TestNodeOptions = {}): Promise<TestNode
 /** For `afterEach`. */
 export async function stopAll(): Promise<void> {
   await Promise.all([...running].map((node) => node.stop()));
-  await Promise.all([...directories].map((directory) => rm(directory, { recursive: true, force: true })));
-  directories.clear();
 }
 
 /** Polls until `condition`; fails with what `describe` says. */

@@ -15,7 +15,7 @@ import { writeStageFile } from '../../src/model/stage-writer.js';
 import { DigestCache, modelTensorSource, readPlace } from '../../src/model/tensor-source.js';
 import { convertFile } from '../../src/runner/convert-file.js';
 import { MODEL_FILE } from '../engine/engine-support.js';
-import { temporaryDirectory } from '../support/agent-process.js';
+import { temporaryDirectory } from '../support/temporary-directory.js';
 
 /** Enough for the order of the formats; `npm run bench -- --perplexity` reads all of the text. */
 const WINDOWS = { windowTokens: 96, maxWindows: 6 };

@@ -4,15 +4,13 @@
  *
  * It must not know libp2p, plans or engines: only the command line and the API that people use.
  */
-import { existsSync, mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import type { ClusterStatus } from '../../src/agent/service.js';
 import type { LanHost } from '../lan/harness.js';
 import { freePort } from './free-port.js';
 import { callHttp } from './http.js';
 import type { HttpAnswer, HttpCall, HttpTarget } from './http.js';
-import { OWNER_TAG } from './owner.js';
 import { PACKAGE_ROOT } from './package-root.js';
 import { clearStaleProcesses, runToEnd, signalQuietly, TestChild, waitUntil } from './processes.js';
 import type { Exit, Finished } from './processes.js';
@@ -34,18 +32,6 @@ export interface AgentOptions {
   readonly env?: Readonly<Record<string, string>>;
   /** Absent = this host: then the API gets a free port; on a LAN's host it has its default one. */
   readonly host?: LanHost;
-}
-
-const directories: string[] = [];
-process.once('exit', () => {
-  for (const directory of directories) rmSync(directory, { recursive: true, force: true });
-});
-
-/** A directory of this test process; removed at its exit. */
-export function temporaryDirectory(what: string): string {
-  const directory = mkdtempSync(join(tmpdir(), `ringtest-${OWNER_TAG}-${what}-`));
-  directories.push(directory);
-  return directory;
 }
 
 /** Runs one command of the agent's command line to its end. */

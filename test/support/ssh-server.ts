@@ -7,9 +7,9 @@ import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileS
 import { userInfo } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { temporaryDirectory } from './agent-process.js';
 import { freePort } from './free-port.js';
 import { TestChild, waitUntil } from './processes.js';
+import { temporaryDirectory } from './temporary-directory.js';
 
 const SSHD = '/usr/sbin/sshd';
 const MAIN = fileURLToPath(new URL('../../dist/src/cli/main.js', import.meta.url));

@@ -5,9 +5,10 @@
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import type { ClusterStatus, InstanceView } from '../../../src/agent/service.js';
-import { AgentProcess, temporaryDirectory } from '../../support/agent-process.js';
+import { AgentProcess } from '../../support/agent-process.js';
 import { writeRenamedBuiltInModel } from '../../support/model-copy.js';
 import { waitUntil } from '../../support/processes.js';
+import { temporaryDirectory } from '../../support/temporary-directory.js';
 import { createLan } from '../harness.js';
 import type { Lan, LanHost } from '../harness.js';
 
