@@ -8,14 +8,17 @@
  */
 import { z } from 'zod';
 import type { ChatMessage, Prompt } from '../agent/service.js';
+import { ApiError } from './api-error.js';
 import { callId, requestedTools, toolDescription, toolName, toolParameters, TOOLS_MAX } from './openai-tools.js';
 import type { ToolFields } from './openai-tools.js';
 import { MODEL_NAME_LENGTH_MAX, parseChatRequest, parseFields, thinkingVariables } from './openai-schema.js';
 import type { CompletionRequest, ParseOptions } from './openai-schema.js';
 
 const MESSAGES_MAX = 100_000;
+/** What chat templates know. */
+const EFFORTS = { low: 'low', medium: 'medium', high: 'high', xhigh: 'high', max: 'high' } as const;
 
-const textBlock = z.strictObject({ type: z.literal('text', 'must be "text": images and documents are not supported'), text: z.string(), cache_control: z.unknown().optional(), citations: z.null().optional() });
+const textBlock = z.strictObject({ type: z.literal('text', 'must be "text": images and documents are not supported'), text: z.string(), cache_control: z.unknown().optional(), citations: z.union([z.null(), z.tuple([])]).optional() });
 /** Of earlier answers. Signatures say nothing here. */
 const thinkingBlock = z.strictObject({ type: z.literal('thinking'), thinking: z.string(), signature: z.string().optional() });
 const redactedBlock = z.strictObject({ type: z.literal('redacted_thinking'), data: z.string() });
@@ -39,6 +42,10 @@ const toolChoice = z.discriminatedUnion('type', [
   z.strictObject({ type: z.literal('none') }),
 ], 'must be of type auto, any, tool or none');
 
+const outputFormat = z.strictObject({ type: z.literal('json_schema'), schema: z.record(z.string(), z.unknown()) }).nullish();
+/** What is cleared of the history: here nothing is. */
+const keptHistory = z.strictObject({ edits: z.array(z.looseObject({ keep: z.literal('all') }), 'is not supported: every turn is kept').nullish() }).nullish();
+
 const display = z.enum(['summarized', 'omitted']).nullish();
 
 const countFields = {
@@ -54,6 +61,12 @@ const countFields = {
     z.strictObject({ type: z.literal('adaptive'), display }),
   ], 'must be disabled, enabled or adaptive').optional(),
   cache_control: z.unknown().optional(),
+  output_config: z.strictObject({ effort: z.enum(['low', 'medium', 'high', 'xhigh', 'max']).nullish(), format: outputFormat }).nullish(),
+  /** The same, as it was called first. */
+  output_format: outputFormat,
+  context_management: keptHistory,
+  /** Conversations that the server holds between turns. */
+  thread: z.union([z.looseObject({ type: z.literal('create') }), z.looseObject({ type: z.literal('continue'), previous_message_id: z.string() })]).nullish(),
 };
 const countSchema = z.strictObject(countFields);
 const messageSchema = z.strictObject({
@@ -66,6 +79,9 @@ const messageSchema = z.strictObject({
   stream: z.boolean().default(false),
   metadata: z.unknown().optional(),
   service_tier: z.string().optional(),
+  speed: z.literal('standard').nullish(),
+  inference_geo: z.unknown().optional(),
+  diagnostics: z.unknown().optional(),
 });
 
 export interface MessageRequest extends CompletionRequest {
@@ -73,11 +89,18 @@ export interface MessageRequest extends CompletionRequest {
   readonly showThoughts: boolean;
 }
 
+/** None is held here: clients hear it at the next turn, and send their whole history again as they do when one was lost. */
+function checkThread({ thread }: Pick<z.output<typeof countSchema>, 'thread'>): void {
+  if (thread?.type !== 'continue') return;
+  throw new ApiError({ status: 404, code: 'thread_not_found', param: 'thread', message: 'No conversation is kept here: send all of its messages.' });
+}
+
 /** The body of `POST /v1/messages`. Throws a 400 naming the field. */
 export function parseMessageRequest(body: unknown, options: ParseOptions): MessageRequest {
   const fields = parseFields(messageSchema, body);
+  checkThread(fields);
   const { model, max_tokens, temperature, top_k, top_p, stop_sequences: stop, stream } = fields;
-  const chat = { model, max_tokens, temperature, top_k, top_p, stop, stream, messages: messagesOf(fields), ...toolFieldsOf(fields), chat_template_kwargs: variablesOf(fields) };
+  const chat = { model, max_tokens, temperature, top_k, top_p, stop, stream, messages: messagesOf(fields), ...toolFieldsOf(fields), ...formatOf(fields), chat_template_kwargs: variablesOf(fields) };
   const hidden = fields.thinking !== undefined && 'display' in fields.thinking && fields.thinking.display === 'omitted';
   return { ...parseChatRequest(chat, options), showThoughts: !hidden };
 }
@@ -90,8 +113,15 @@ export function parseCountRequest(body: unknown): { readonly model: string; read
   return { model: fields.model, prompt };
 }
 
-function variablesOf({ thinking }: Pick<z.output<typeof countSchema>, 'thinking'>): Readonly<Record<string, unknown>> {
-  return thinkingVariables(thinking !== undefined && thinking.type !== 'disabled');
+/** The answer follows the schema to the letter. */
+function formatOf({ output_config: config, output_format: older }: Pick<z.output<typeof countSchema>, 'output_config' | 'output_format'>): object {
+  const format = config?.format ?? older;
+  return format === null || format === undefined ? {} : { response_format: { type: 'json_schema', json_schema: { schema: format.schema } } };
+}
+
+function variablesOf({ thinking, output_config: config }: Pick<z.output<typeof countSchema>, 'thinking' | 'output_config'>): Readonly<Record<string, unknown>> {
+  const effort = config?.effort ?? null;
+  return { ...thinkingVariables(thinking !== undefined && thinking.type !== 'disabled'), ...(effort === null ? {} : { reasoning_effort: EFFORTS[effort] }) };
 }
 
 /** As OpenAI's requests have them. */

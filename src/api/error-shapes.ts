@@ -14,5 +14,5 @@ export function errorBodyFor(path: string, status: ErrorStatus, body: ErrorBody)
 }
 
 export function anthropicError(status: ErrorStatus, body: ErrorBody): object {
-  return { type: 'error', error: { type: ANTHROPIC_TYPES[status], message: body.error.message } };
+  return { type: 'error', error: { type: ANTHROPIC_TYPES[status], message: body.error.message, details: { error_code: body.error.code } } };
 }

@@ -123,7 +123,7 @@ it('Ollama\'s client gets calls whole and as a stream', async () => {
   expect((await ollama.chat(request)).message).toMatchObject({ content: 'Let me look.', tool_calls: [call, call] });
   const calls: unknown[] = [];
   for await (const part of await ollama.chat({ ...request, stream: true })) calls.push(...part.message.tool_calls ?? []);
-  expect(calls).toEqual([call, call]);
+  expect(calls).toMatchObject([call, call]);
   await ollama.chat({ ...request, tools: [], format: { type: 'object', properties: { a: { type: 'integer' } }, required: ['a'] } });
   expect(agent.tasks.at(-1)?.sampling.grammar?.text).toContain('root ::=');
   await ollama.generate({ model: MODEL.name, prompt: 'x', format: 'json', raw: true });
