@@ -66,14 +66,17 @@ export async function modelPullCommand(reference: string, options: ModelsOptions
   const client = await requireAgent(options.stateDir);
   const interrupted = new AbortController();
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => interrupted.abort(new RingError('cancelled', 'interrupted; what came is kept, the same command goes on with it')));
-  const stop = showTransfers(client, reference);
-  try {
-    const signal = AbortSignal.any([interrupted.signal, AbortSignal.timeout(PULL_DEADLINE_MS)]);
-    const pulled = await withLicence(reference, options, () => client.post('/v1/cluster/store/pull', { model: modelReference(reference) }, signal)) as { model: string; path: string; bytes: number };
-    print(options, pulled, () => `${pulled.model} is here, ${sizeText(pulled.bytes)}:\n  ${pulled.path}`);
-  } finally {
-    stop();
-  }
+  const signal = AbortSignal.any([interrupted.signal, AbortSignal.timeout(PULL_DEADLINE_MS)]);
+  const pulled = await withLicence(reference, options, async () => {
+    const stop = showTransfers(client, reference);
+    try {
+      return await client.post('/v1/cluster/store/pull', { model: modelReference(reference) }, signal);
+    } finally {
+      // The question about a licence has the line for itself.
+      stop();
+    }
+  }) as { model: string; path: string; bytes: number };
+  print(options, pulled, () => `${pulled.model} is here, ${sizeText(pulled.bytes)}:\n  ${pulled.path}`);
 }
 
 export async function modelRemoveCommand(model: string, options: ModelsOptions): Promise<void> {

@@ -4,6 +4,7 @@ import type { ActivationType, GgmlCacheType, Plan } from '../core/types.js';
 import type { LicenceOptions } from './licence.js';
 import { withLicence } from './licence.js';
 import { modelReference } from './model-reference.js';
+import { whileShown } from './progress-line.js';
 import { renderPlan } from './render.js';
 import { requireAgent } from './require-agent.js';
 
@@ -22,7 +23,7 @@ export interface PlanOptions extends LicenceOptions {
 
 export async function planCommand(model: string, options: PlanOptions): Promise<void> {
   const client = await requireAgent(options.stateDir);
-  const plan = await withLicence(model, options, () => client.post('/v1/cluster/plan', {
+  const plan = await withLicence(model, options, () => whileShown(`looking up and planning ${model}`, client.post('/v1/cluster/plan', {
     model: modelReference(model),
     policy: options.policy,
     ...(options.nodes === undefined ? {} : { nodes: options.nodes }),
@@ -30,7 +31,7 @@ export async function planCommand(model: string, options: PlanOptions): Promise<
     ...(options.slots === undefined ? {} : { slots: options.slots }),
     ...(options.kvType === undefined ? {} : { cacheType: options.kvType }),
     ...(options.activations === undefined ? {} : { activations: options.activations }),
-  }, AbortSignal.timeout(PLAN_DEADLINE_MS))) as Plan;
+  }, AbortSignal.timeout(PLAN_DEADLINE_MS)))) as Plan;
   if (options.json === true) {
     process.stdout.write(`${JSON.stringify(plan, null, 2)}\n`);
     return;

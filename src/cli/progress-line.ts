@@ -36,6 +36,16 @@ export function showProgress(say: () => Promise<string>): () => void {
   };
 }
 
+/** One line for as long as `work` takes. */
+export async function whileShown<T>(text: string, work: Promise<T>): Promise<T> {
+  const stop = showProgress(() => Promise.resolve(text));
+  try {
+    return await work;
+  } finally {
+    stop();
+  }
+}
+
 /** A line that fills the terminal would begin another one. */
 function clipped(text: string, columns: number): string {
   return text.length < columns ? text : `${text.slice(0, Math.max(0, columns - 2))}…`;
