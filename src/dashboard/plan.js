@@ -85,8 +85,15 @@ export function startPlan() {
       left.length === 0 ? null : make('div', { class: 'left-out' }, make('h3', {}, 'Left out'),
         make('ul', { class: 'notes' }, ...left.map(({ nodeId, text }) => make('li', {}, make('strong', {}, nameOf(nodeId)), `: ${withNames(text, names).replace(/^(\S+ is )?left out: /, '')}`)))),
       notes.length === 0 ? null : make('div', {}, make('h3', {}, 'Notes'),
-        make('ul', { class: 'notes' }, ...notes.map(({ nodeId, text }) => make('li', {}, nodeId === null ? withNames(text, names) : `${nameOf(nodeId)}: ${withNames(text, names)}`)))),
+        make('ul', { class: 'notes' }, ...noteTexts(notes).map((text) => make('li', {}, text)))),
     ].filter((part) => part !== null);
+  }
+
+  /** What holds for several nodes is said once. */
+  function noteTexts(notes) {
+    const nodesOf = new Map();
+    for (const { nodeId, text } of notes) nodesOf.set(text, [...nodesOf.get(text) ?? [], ...(nodeId === null ? [] : [nameOf(nodeId)])]);
+    return [...nodesOf].map(([text, nodes]) => `${nodes.length === 0 ? '' : `${nodes.join(', ')}: `}${withNames(text, names)}`);
   }
 
   function layersBar(stages) {

@@ -131,7 +131,7 @@ function nodeCard({ node, stage, goneAt = null }, { x, y }, { width, height }, n
   const parts = [
     draw('title', {}, `${name}: ${state}${node?.problem ? `, ${node.problem}` : ''}`),
     draw('rect', { class: 'box', x: x - width / 2, y: top, width, height, rx: 12 }),
-    draw('text', { class: 'name', x: left, y: top + 22 }, fitted(name, (inner - (node?.coordinator ? 24 : 0)) / 8.9)),
+    draw('text', { class: 'name', x: left, y: top + 22 }, fitted(name, (inner - (node?.coordinator ? 28 : 0)) / 8.9)),
     draw('text', { class: `small ${state === 'alive' ? 'faint' : 'trouble'}`, x: left, y: top + 40 }, fitted(marks, inner / 6.6)),
   ];
   const holds = stage === null ? goneAt ?? 'no layers' : stageText(stage);
