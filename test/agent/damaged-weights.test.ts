@@ -12,7 +12,7 @@ import { planStageFile } from '../../src/model/stage-file.js';
 import { writeStageFile } from '../../src/model/stage-writer.js';
 import type { SizedTensorSource } from '../../src/model/tensor-source.js';
 import type { Network, TensorContent } from '../../src/ports.js';
-import { smallFile } from '../support/gguf.js';
+import { smallFile } from '../support/small-gguf.js';
 import { temporaryDirectory } from '../support/temporary-directory.js';
 
 const BYTES = smallFile();

@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import { DeviceWatch, MEASURE_AFTER_MS } from '../../src/agent/device-watch.js';
 import type { StageStatus } from '../../src/core/types.js';
-import type { Clock, Log, Machine } from '../../src/ports.js';
+import type { Clock, Machine } from '../../src/ports.js';
+import { SILENT } from '../support/silent-log.js';
 
-const LOG: Log = { debug: () => undefined, info: () => undefined, warn: () => undefined, error: () => undefined, child: () => LOG };
 
 /** Time that passes when a test says so. */
 class FakeClock implements Clock {
@@ -44,7 +44,7 @@ function setUp(): { readonly clock: FakeClock; readonly watch: DeviceWatch; read
     },
   };
   const state = { busy: false };
-  const watch = new DeviceWatch({ clock, log: LOG, machine, isBusy: () => state.busy, publish: async () => void calls.push('publish') });
+  const watch = new DeviceWatch({ clock, log: SILENT, machine, isBusy: () => state.busy, publish: async () => void calls.push('publish') });
   return Object.assign(state, { clock, watch, calls });
 }
 

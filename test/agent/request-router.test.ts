@@ -4,14 +4,14 @@ import { RequestRouter } from '../../src/agent/request-router.js';
 import type { CompletionEvent, CompletionTask } from '../../src/agent/service.js';
 import type { ControlMessage, GenerateMessage } from '../../src/core/messages.js';
 import type { HeldModel, Instance, InstanceState, Plan } from '../../src/core/types.js';
-import type { Clock, Log } from '../../src/ports.js';
+import type { Clock } from '../../src/ports.js';
+import { SILENT } from '../support/silent-log.js';
 
 const MODEL: HeldModel = { digest: 'd'.repeat(64), sizeBytes: 1_000, name: 'tiny', architecture: 'llama', layers: 2 };
 const PROMPT = [1, 2, 3];
 const PIECES = Array.from({ length: 100 }, (_, token) => new TextEncoder().encode(`${token} `));
 /** ring.md: the ring may be away this long. */
 const DEADLINE_MS = 120_000;
-const silent: Log = { debug: () => undefined, info: () => undefined, warn: () => undefined, error: () => undefined, child: () => silent };
 
 class HandClock implements Clock {
   private nowMs = 0;
@@ -61,7 +61,7 @@ class Bench {
     let ids = 0;
     this.router = new RequestRouter({
       clock: this.clock,
-      log: silent,
+      log: SILENT,
       vocabularies: {
         table: async () => ({ pieces: PIECES, endOfGeneration: new Set<number>(), controlTexts: new Map(), bos: null, eos: null, addsBos: false }),
         tokenizeText: async () => PROMPT,

@@ -2,10 +2,11 @@
 import { describe, expect, it } from 'vitest';
 import { RunnerPool } from '../../src/agent/runner-pool.js';
 import type { Plan, StagePlan } from '../../src/core/types.js';
-import type { Clock, Log, RunnerEvents, StageOptions } from '../../src/ports.js';
+import type { Clock, RunnerEvents, StageOptions } from '../../src/ports.js';
 import { EventQueue } from '../sim/event-queue.js';
 import { FakeProcess } from '../sim/fake-process.js';
 import { FakeLauncher } from '../sim/fake-runner.js';
+import { SILENT } from '../support/silent-log.js';
 
 const KEPT_MS = 10_000;
 
@@ -17,7 +18,6 @@ const PLAN: Plan = {
 const OPTIONS: StageOptions = {
   role: 'whole', stageFile: 'ab/0/2', embedding: null, threads: 1, contextTokens: 64, slots: 1, keyType: 'f16', valueType: 'f16', batchTokens: 64,
 };
-const SILENT: Log = { debug: () => undefined, info: () => undefined, warn: () => undefined, error: () => undefined, child: () => SILENT };
 
 class Bench {
   private nowMs = 0;

@@ -4,11 +4,11 @@ import { LocalStage } from '../../src/agent/local-stage.js';
 import { RunnerPool } from '../../src/agent/runner-pool.js';
 import type { Plan } from '../../src/core/types.js';
 import { RingError } from '../../src/core/errors.js';
-import type { Clock, FrameLink, Log, ModelLibrary, Network, Runner, RunnerEvents } from '../../src/ports.js';
+import type { Clock, FrameLink, ModelLibrary, Network, Runner, RunnerEvents } from '../../src/ports.js';
 import { encodeActivation } from '../../src/wire/activation-codec.js';
+import { SILENT } from '../support/silent-log.js';
 
 const HIDDEN_SIZE = 4;
-const silent: Log = { debug: () => undefined, info: () => undefined, warn: () => undefined, error: () => undefined, child: () => silent };
 const still: Clock = { now: () => 0, after: () => () => undefined };
 const PLAN: Plan = {
   planId: '1.a.1', instanceId: 'i', model: { digest: 'd'.repeat(64), sizeBytes: 1, name: 'm', architecture: 'llama', layers: 3 },
@@ -54,7 +54,7 @@ async function middle(frames: readonly Uint8Array[]): Promise<{ readonly taken: 
   if (own === undefined) throw new Error('no stage');
   const stage = new LocalStage(PLAN, own, { threads: 1 }, {
     network: network as Network, library: library as ModelLibrary, remote: { header: () => Promise.reject(new RingError('internal', 'no')), tensor: () => Promise.reject(new RingError('internal', 'no')) },
-    runners: new RunnerPool(launcher, still, silent), clock: still, log: silent,
+    runners: new RunnerPool(launcher, still, SILENT), clock: still, log: SILENT,
   }, { statusChanged: () => undefined, sampled: () => undefined, stepReturned: () => undefined, becameReady: () => undefined });
   const settle = (): Promise<void> => new Promise((resolve) => setImmediate(() => setImmediate(resolve)));
   await stage.start();

@@ -3,11 +3,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { generateModel } from '../../scripts/generate-model.js';
-import { RingError } from '../../src/core/errors.js';
 import type { GgmlCacheType, SamplingSettings } from '../../src/core/types.js';
 import { openStage } from '../../src/engine/stage.js';
 import { openVocabulary } from '../../src/engine/vocabulary.js';
 import type { StageEngine, StageOptions } from '../../src/ports.js';
+import { codeOf } from '../support/thrown.js';
 import { close, differences, feed, generate, GREEDY, MODEL_FILE, open, syntheticPrompt, wholeOptions } from './engine-support.js';
 
 const opened: StageEngine[] = [];
@@ -21,15 +21,6 @@ function stageOf(changes: Partial<StageOptions> = {}): StageEngine {
 afterEach(() => {
   for (const stage of opened.splice(0)) stage.close();
 });
-
-function codeOf(call: () => unknown): string {
-  try {
-    call();
-  } catch (error) {
-    return error instanceof RingError ? error.code : String(error);
-  }
-  return 'nothing thrown';
-}
 
 /** Logits after every one of `tokens` single steps behind a prompt, all in one vector. */
 function logitsAfter(stage: StageEngine, slot: number, prompt: Int32Array, chunk: number, steps: Int32Array): Float32Array {

@@ -21,11 +21,11 @@ import { openIdentity } from '../../src/net/identity.js';
 import { parsePeerAddress } from '../../src/net/addresses.js';
 import { RememberedPeers } from '../../src/net/remembered-peers.js';
 import { DeviceSpeeds } from '../../src/process/device-speeds.js';
+import { SILENT } from '../support/silent-log.js';
 import { smallFile, smallMetadata, smallTensors } from '../support/small-gguf.js';
-import type { Clock, Log, RunnerLauncher } from '../../src/ports.js';
+import type { Clock, RunnerLauncher } from '../../src/ports.js';
 import type { FuzzTarget } from './fuzz.js';
 
-const silent: Log = { debug: () => undefined, info: () => undefined, warn: () => undefined, error: () => undefined, child: () => silent };
 const still: Clock = { now: () => 0, after: () => () => undefined };
 const noRunners: RunnerLauncher = { launch: () => { throw new Error('nothing may be started'); } };
 const utf8 = (content: string): Uint8Array => new TextEncoder().encode(content);
@@ -104,17 +104,17 @@ export async function fileTargets(): Promise<FileTargets> {
     { name: 'peer addresses', seeds: ['/ip4/10.0.0.1/tcp/11501', '[fe80::1]:11501', 'host:1', `/dns4/a/tcp/1/p2p/12D3KooWPmdszbJYwqtPLTDD4gZJ2mKr2jtBWrJnMvybH8oEq2ab`].map(utf8), run: (input) => parsePeerAddress(asText(input)) },
     { name: 'listen addresses', seeds: ['127.0.0.1:0', '11501', '[::]:1'].map(utf8), run: (input) => parseListen(asText(input)) },
     { name: 'internet references', seeds: ['hf:owner/repo:Q4_K_M', 'hf:owner/repo/dir/file.gguf', 'https://host/a.gguf'].map(utf8), run: (input) => parseInternetReference(asText(input)) },
-    onDisk('remembered peers', 'peers.json', [JSON.stringify({ peers: [{ nodeId: 'a', addresses: ['/ip4/10.0.0.1/tcp/1'], lastSeen: 1e12 }] })], (place) => RememberedPeers.load({ stateDir: place, clock: still, log: silent, wallClock: () => 1e12 })),
+    onDisk('remembered peers', 'peers.json', [JSON.stringify({ peers: [{ nodeId: 'a', addresses: ['/ip4/10.0.0.1/tcp/1'], lastSeen: 1e12 }] })], (place) => RememberedPeers.load({ stateDir: place, clock: still, log: SILENT, wallClock: () => 1e12 })),
     onDisk('incarnations', 'node.json', ['{"incarnation": 7}', '{"incarnation": 9007199254740990}'], async (place) => {
-      const identity = await openIdentity(place, silent);
+      const identity = await openIdentity(place, SILENT);
       await identity.release();
       if (!Number.isSafeInteger(identity.incarnation)) throw new Error(`an incarnation of ${identity.incarnation}`);
     }),
-    onDisk('identities', 'identity.key', [privateKeyToProtobuf(await generateKeyPair('Ed25519'))], async (place) => (await openIdentity(place, silent)).release()),
+    onDisk('identities', 'identity.key', [privateKeyToProtobuf(await generateKeyPair('Ed25519'))], async (place) => (await openIdentity(place, SILENT)).release()),
     onDisk('running agents', 'agent.json', [JSON.stringify({ pid: 4, apiUrl: 'http://127.0.0.1:1', apiKeyFile: null })], (place) => findRunningAgent(place)),
     onDisk('locks', 'lock', [JSON.stringify({ pid: 4_194_000, started: 'x' })], (place) => findRunningAgent(place)),
     onDisk('API keys', 'keys', ['# mine\nthe-key-of-the-first-person\n'], (_, path) => readApiKeys(path)),
-    onDisk('measured speeds', 'speeds.json', [JSON.stringify({ version: 1, entries: [{ key: 'k', gflops: 1, memoryBandwidthBytesPerSecond: 2 }] })], (place, file) => DeviceSpeeds.open({ file, directory: place, engineVersion: '1', threads: 1 }, noRunners, silent)),
+    onDisk('measured speeds', 'speeds.json', [JSON.stringify({ version: 1, entries: [{ key: 'k', gflops: 1, memoryBandwidthBytesPerSecond: 2 }] })], (place, file) => DeviceSpeeds.open({ file, directory: place, engineVersion: '1', threads: 1 }, noRunners, SILENT)),
     onDisk('stage journals', 'j', [`${JSON.stringify({ kind: 'layout', fingerprint: 'f' })}\n${JSON.stringify({ kind: 'offset', key: 'a', bytes: 5 })}\n${JSON.stringify({ kind: 'done', key: 'b', digest })}\n`], async (_, path) => {
       await StageJournal.finished(path, 'f');
       await (await StageJournal.open(path, 'f')).close();

@@ -3,7 +3,7 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
 import { AgentProcess, runAgentCommand } from '../support/agent-process.js';
-import { smallFile } from '../support/gguf.js';
+import { smallFile } from '../support/small-gguf.js';
 import { HubServer } from '../support/hub-server.js';
 import { waitUntil } from '../support/processes.js';
 import { temporaryDirectory } from '../support/temporary-directory.js';

@@ -10,6 +10,7 @@ import type { ClusterStatus, InstanceView, StageView } from '../../src/agent/ser
 import { readGgufHeader } from '../../src/model/gguf-reader.js';
 import type { GgufHeader } from '../../src/model/gguf-reader.js';
 import { AgentProcess } from '../support/agent-process.js';
+import { field } from '../support/json.js';
 import { writeRenamedBuiltInModel } from '../support/model-copy.js';
 import { waitUntil } from '../support/processes.js';
 import { temporaryDirectory } from '../support/temporary-directory.js';
@@ -173,10 +174,6 @@ function deltaOf(chunk: unknown): string {
   const choices = field(chunk, 'choices');
   const content = field(field(Array.isArray(choices) ? choices[0] : null, 'delta'), 'content');
   return typeof content === 'string' ? content : '';
-}
-
-function field(value: unknown, name: string): unknown {
-  return typeof value === 'object' && value !== null ? Reflect.get(value, name) : undefined;
 }
 
 function filesUnder(directory: string): readonly string[] {

@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import type { ClusterStatus, InstanceView } from '../../src/agent/service.js';
 import { AgentProcess, runAgentCommand } from '../support/agent-process.js';
+import { field } from '../support/json.js';
 import { temporaryDirectory } from '../support/temporary-directory.js';
 import { createLan, lanAvailable } from './harness.js';
 import type { Lan } from './harness.js';
@@ -146,8 +147,4 @@ async function complete(agent: AgentProcess): Promise<readonly number[]> {
 
 function firstOf(value: unknown): unknown {
   return Array.isArray(value) ? value[0] : null;
-}
-
-function field(value: unknown, name: string): unknown {
-  return typeof value === 'object' && value !== null ? Reflect.get(value, name) : undefined;
 }

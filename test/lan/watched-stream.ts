@@ -3,6 +3,7 @@
  * For tests that break something while it runs. It must not know what is broken.
  */
 import type { AgentProcess } from '../support/agent-process.js';
+import { field } from '../support/json.js';
 
 export interface StreamRequest {
   readonly model: string;
@@ -79,8 +80,4 @@ function tokensOf(chunk: unknown): readonly number[] {
   const choices = field(chunk, 'choices');
   const tokens = field(Array.isArray(choices) ? choices[0] : null, 'tokens');
   return Array.isArray(tokens) ? tokens.map(Number) : [];
-}
-
-function field(value: unknown, name: string): unknown {
-  return typeof value === 'object' && value !== null ? Reflect.get(value, name) : undefined;
 }

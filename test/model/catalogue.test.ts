@@ -7,7 +7,7 @@ import { parseInternetReference } from '../../src/model/internet-reference.js';
 import { acceptLicence, licenceToAccept } from '../../src/model/licences.js';
 import type { DiskModelLibrary } from '../../src/model/model-library.js';
 import { openModelLibrary } from '../../src/model/model-library.js';
-import { smallFile } from '../support/gguf.js';
+import { smallFile } from '../support/small-gguf.js';
 import { HubServer } from '../support/hub-server.js';
 import { temporaryDirectory } from '../support/temporary-directory.js';
 

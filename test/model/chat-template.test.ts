@@ -3,7 +3,7 @@ import { chatTemplate } from '../../src/model/chat-template.js';
 import type { ChatInput } from '../../src/model/chat-template.js';
 import { parseGgufHeader, readGgufHeader } from '../../src/model/gguf-reader.js';
 import { text, uint32 } from '../../src/model/gguf-values.js';
-import { smallFile, smallMetadata } from '../support/gguf.js';
+import { smallFile, smallMetadata } from '../support/small-gguf.js';
 
 function render(template: string | null, chat: ChatInput): string {
   const metadata = smallMetadata();

@@ -9,7 +9,7 @@ import { makeRoom } from '../../src/model/holdings.js';
 import type { DiskModelLibrary } from '../../src/model/model-library.js';
 import { openModelLibrary } from '../../src/model/model-library.js';
 import type { ClusterOfStore, RemoteWeights } from '../../src/ports.js';
-import { smallFile } from '../support/gguf.js';
+import { smallFile } from '../support/small-gguf.js';
 import { HubServer } from '../support/hub-server.js';
 import { temporaryDirectory } from '../support/temporary-directory.js';
 

@@ -7,6 +7,7 @@ import { HubClient } from '../../src/model/hub-client.js';
 import { hubToken } from '../../src/model/hub-token.js';
 import { HubServer } from '../support/hub-server.js';
 import { temporaryDirectory } from '../support/temporary-directory.js';
+import { failureOf } from '../support/thrown.js';
 
 const QUIET = new AbortController().signal;
 const REPOSITORY = 'tiny/Any-GGUF';
@@ -32,12 +33,6 @@ async function read(options: { readonly token?: string; readonly backoffMs?: num
   return Buffer.concat(parts);
 }
 
-async function failure(work: Promise<unknown>): Promise<RingError> {
-  const error: unknown = await work.then(() => null, (thrown: unknown) => thrown);
-  if (!(error instanceof RingError)) throw new Error(`no RingError: ${String(error)}`);
-  return error;
-}
-
 describe('a hub that refuses', () => {
   it.each([
     [401, null, /refuses access \(401\).*set HF_TOKEN/],
@@ -45,7 +40,7 @@ describe('a hub that refuses', () => {
     [403, 'mine', /Your token \(HF_TOKEN, or that of "hf auth login"\) does not give access: accept the model's conditions/],
   ])('with %i says what to do, and is asked no more', async (status, token, text) => {
     hub.faults.push({ kind: 'status', status });
-    const error = await failure(read(token === null ? {} : { token }));
+    const error = await failureOf(read(token === null ? {} : { token }));
     expect(error.code).toBe('source_refused');
     expect(error.message).toMatch(text);
     expect(hub.bytesGiven()).toBe(0);
@@ -53,13 +48,13 @@ describe('a hub that refuses', () => {
 
   it.each([404, 410])('with %i says that there is no such file', async (status) => {
     hub.faults.push({ kind: 'status', status });
-    const error = await failure(read());
+    const error = await failureOf(read());
     expect([error.code, error.message]).toEqual(['source_missing', expect.stringMatching(new RegExp(`no such file or repository \\(${status}\\)\\. Check the spelling`))]);
   });
 
   it('with another answer is not asked again', async () => {
     hub.faults.push({ kind: 'status', status: 418 });
-    expect((await failure(read())).code).toBe('source_failed');
+    expect((await failureOf(read())).code).toBe('source_failed');
   });
 });
 
@@ -71,7 +66,7 @@ describe('a hub that has too much to do', () => {
 
   it('is given up after some attempts that bring nothing, and what came is kept', async () => {
     for (let attempt = 0; attempt < 10; attempt += 1) hub.faults.push({ kind: 'status', status: 429 });
-    const error = await failure(read());
+    const error = await failureOf(read());
     expect(error.code).toBe('source_failed');
     expect(error.message).toMatch(/too many requests \(429\)\. 6 attempts brought nothing; what came so far is kept/);
   });
@@ -99,7 +94,7 @@ describe('a hub that cannot be reached', () => {
       asked.times += 1;
       return Promise.reject(new TypeError('fetch failed', { cause: Object.assign(new Error(`getaddrinfo ${code} hub.example`), { code }) }));
     } });
-    return failure(client.revision(REPOSITORY, 'main', QUIET));
+    return failureOf(client.revision(REPOSITORY, 'main', QUIET));
   };
 
   it.each([
@@ -134,14 +129,14 @@ describe('a connection that breaks', () => {
 
   it('before the first byte, always, is said so', async () => {
     for (let attempt = 0; attempt < 10; attempt += 1) hub.faults.push({ kind: 'cut', afterBytes: 0 });
-    expect((await failure(read())).code).toBe('source_failed');
+    expect((await failureOf(read())).code).toBe('source_failed');
   });
 });
 
 describe('a file that is another one', () => {
   it.each([bytes.length - 1, bytes.length + 1, 0])('by its size (%i) is refused before a byte is taken', async (size) => {
     Object.assign(hub, { lyingSize: size });
-    const error = await failure(read());
+    const error = await failureOf(read());
     expect(error.code).toBe('source_failed');
     expect(error.message).toMatch(`has ${size} bytes now, ${bytes.length} were expected: the file was replaced. Name the model again`);
   });

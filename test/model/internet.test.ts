@@ -11,7 +11,7 @@ import type { DiskModelLibrary } from '../../src/model/model-library.js';
 import { openModelLibrary } from '../../src/model/model-library.js';
 import { isShared } from '../../src/model/remote-tensors.js';
 import type { RemoteWeights, StageFiles } from '../../src/ports.js';
-import { smallFile, smallMetadata, smallTensors } from '../support/gguf.js';
+import { smallFile, smallMetadata, smallTensors } from '../support/small-gguf.js';
 import { HubServer } from '../support/hub-server.js';
 import { temporaryDirectory } from '../support/temporary-directory.js';
 

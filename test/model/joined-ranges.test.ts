@@ -12,7 +12,7 @@ import type { DiskModelLibrary } from '../../src/model/model-library.js';
 import { openModelLibrary } from '../../src/model/model-library.js';
 import { RateLimit } from '../../src/model/rate-limit.js';
 import type { RemoteWeights } from '../../src/ports.js';
-import { smallFile } from '../support/gguf.js';
+import { smallFile } from '../support/small-gguf.js';
 import { HubServer } from '../support/hub-server.js';
 import { temporaryDirectory } from '../support/temporary-directory.js';
 

@@ -2,7 +2,7 @@ import { expect, it } from 'vitest';
 import { parseGgufHeader, readGgufHeader } from '../../src/model/gguf-reader.js';
 import { bool, text, uint32 } from '../../src/model/gguf-values.js';
 import { modelDetails } from '../../src/model/model-details.js';
-import { smallFile, smallMetadata } from '../support/gguf.js';
+import { smallFile, smallMetadata } from '../support/small-gguf.js';
 
 it('says what the built-in model is', async () => {
   const details = modelDetails(await readGgufHeader('models/kjv-q8_0.gguf'));

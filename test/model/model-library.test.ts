@@ -7,7 +7,7 @@ import { unknownModel } from '../../src/model/model-names.js';
 import { openModelLibrary } from '../../src/model/model-library.js';
 import type { DiskModelLibrary } from '../../src/model/model-library.js';
 import type { Log, RemoteWeights, TensorContent } from '../../src/ports.js';
-import { smallFile, smallMetadata, smallTensors } from '../support/gguf.js';
+import { smallFile, smallMetadata, smallTensors } from '../support/small-gguf.js';
 import { temporaryDirectory } from '../support/temporary-directory.js';
 
 const QUIET = new AbortController().signal;

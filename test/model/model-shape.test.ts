@@ -5,7 +5,7 @@ import type { GgufValue } from '../../src/model/gguf-values.js';
 import { float32, numberArray, uint32 } from '../../src/model/gguf-values.js';
 import type { ModelShape } from '../../src/core/types.js';
 import { modelNameOf, modelShape } from '../../src/model/model-shape.js';
-import { smallFile, smallMetadata, smallTensors } from '../support/gguf.js';
+import { smallFile, smallMetadata, smallTensors } from '../support/small-gguf.js';
 
 function shapeOf(architecture: string, layers: number, extra: Readonly<Record<string, GgufValue>>, tensors = smallTensors(layers)): ModelShape {
   const metadata = smallMetadata(architecture, layers);

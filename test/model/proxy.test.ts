@@ -2,7 +2,7 @@
 import { afterAll, describe, expect, it } from 'vitest';
 import { HubClient, hubOptions } from '../../src/model/hub-client.js';
 import { openModelLibrary } from '../../src/model/model-library.js';
-import { smallFile } from '../support/gguf.js';
+import { smallFile } from '../support/small-gguf.js';
 import { HubServer } from '../support/hub-server.js';
 import { ProxyServer } from '../support/proxy-server.js';
 import { temporaryDirectory } from '../support/temporary-directory.js';

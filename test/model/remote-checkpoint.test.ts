@@ -10,7 +10,7 @@ import { openModelLibrary } from '../../src/model/model-library.js';
 import type { RemoteWeights, StageFiles } from '../../src/ports.js';
 import type { CheckpointRecipe } from '../support/checkpoint-files.js';
 import { configOf, randomTensors, writeCheckpoint } from '../support/checkpoint-files.js';
-import { smallFile } from '../support/gguf.js';
+import { smallFile } from '../support/small-gguf.js';
 import { HubServer } from '../support/hub-server.js';
 import { temporaryDirectory } from '../support/temporary-directory.js';
 import { byteLevelTokenizer } from '../support/tokenizer-files.js';

@@ -11,7 +11,7 @@ import { planStageFile, TINY_VOCABULARY } from '../../src/model/stage-file.js';
 import type { TensorSource } from '../../src/model/stage-writer.js';
 import { embeddingFileOf, isStageComplete, writeHeaderOnly, writeStageFile } from '../../src/model/stage-writer.js';
 import { DigestCache, modelTensorSource } from '../../src/model/tensor-source.js';
-import { smallFile, smallMetadata, smallTensors } from '../support/gguf.js';
+import { smallFile, smallMetadata, smallTensors } from '../support/small-gguf.js';
 import { temporaryDirectory } from '../support/temporary-directory.js';
 
 const HEAD = { range: { start: 0, end: 2 }, head: true, tail: false };

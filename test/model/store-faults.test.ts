@@ -16,9 +16,10 @@ import type { DiskModelLibrary } from '../../src/model/model-library.js';
 import { openModelLibrary } from '../../src/model/model-library.js';
 import { lockStateDirectory } from '../../src/net/state-files.js';
 import type { RemoteWeights, StageFiles } from '../../src/ports.js';
-import { smallFile, smallMetadata } from '../support/gguf.js';
+import { smallFile, smallMetadata } from '../support/small-gguf.js';
 import { HubServer } from '../support/hub-server.js';
 import { temporaryDirectory } from '../support/temporary-directory.js';
+import { failureOf } from '../support/thrown.js';
 
 const isRoot = process.platform === 'linux' && process.getuid?.() === 0;
 const NOBODY_UID = 65_534;
@@ -77,12 +78,6 @@ function used(model: HeldModel, start: number, end: number): HeldShard {
   return { modelDigest: model.digest, range: { start, end }, head: start === 0, tail: end === model.layers };
 }
 
-async function failure(work: Promise<unknown>): Promise<RingError> {
-  const error: unknown = await work.then(() => null, (thrown: unknown) => thrown);
-  if (!(error instanceof RingError)) throw new Error(`no RingError: ${String(error)}`);
-  return error;
-}
-
 /** The stage's layers are the model's, to the byte. */
 async function expectExact(files: StageFiles, start: number): Promise<void> {
   const made = await readFile(files.stageFile);
@@ -104,7 +99,7 @@ describe.skipIf(!isRoot)(`a store on a small disk${isRoot ? '' : ' (skipped: mou
     const model = await resolved(library);
     await expectExact(await stage(library, model, 0, 1), 0);
     library.upkeep(() => [used(model, 0, 1)]);
-    const error = await failure(stage(library, model, 0, 3));
+    const error = await failureOf(stage(library, model, 0, 3));
     expect(error.code).toBe('disk_full');
     expect(error.message).toMatch(/\d+ bytes are needed in .*, \d+ are free.*free some space, raise --max-disk or choose another --state-dir/);
     await expectExact(await stage(library, model, 0, 1), 0);
@@ -125,7 +120,7 @@ describe.skipIf(!isRoot)(`a store on a small disk${isRoot ? '' : ' (skipped: mou
         if (fraction > 0.4 && !existsSync(filler)) execFileSync('sh', ['-c', `cat /dev/zero > ${filler} 2>/dev/null || true`]);
       },
     }, ALONE);
-    const error = await failure(fetching);
+    const error = await failureOf(fetching);
     expect(error.code).toBe('disk_full');
     expect(error.message).toMatch(/no space left to write .*\(\d+ bytes are needed\): free some space or choose another state directory/);
     expect(library.shards()).toEqual([]);
@@ -144,7 +139,7 @@ describe.skipIf(!isRoot)(`a store on a small disk${isRoot ? '' : ' (skipped: mou
     const fill = (leftBytes: number): unknown => execFileSync('sh', ['-c', `cat /dev/zero > ${filler} 2>/dev/null || true; truncate -s -${leftBytes} ${filler}`]);
     fill(1_000_000);
     hub.forgetCounts();
-    const early = await failure(library.upkeep(() => []).pull(REFERENCE, QUIET));
+    const early = await failureOf(library.upkeep(() => []).pull(REFERENCE, QUIET));
     expect([early.code, early.message]).toEqual(['disk_full', expect.stringMatching(/^\d+ bytes are needed in .*, \d+ are free/)]);
     expect(hub.bytesGiven()).toBe(0);
     await rm(filler);
@@ -154,7 +149,7 @@ describe.skipIf(!isRoot)(`a store on a small disk${isRoot ? '' : ' (skipped: mou
     pulling.catch(() => undefined);
     await expect.poll(() => keeper.transfers()[0]?.doneBytes, { timeout: 10_000, interval: 2 }).toBeGreaterThan(bytes.length / 3);
     fill(4096);
-    const late = await failure(pulling);
+    const late = await failureOf(pulling);
     expect([late.code, late.message]).toEqual(['disk_full', expect.stringMatching(/no space left to write .*: free some space/)]);
     expect(library.models().every(({ source }) => source !== undefined)).toBe(true);
     await rm(filler);
@@ -169,7 +164,7 @@ describe.skipIf(!isRoot)(`a store on a small disk${isRoot ? '' : ' (skipped: mou
     const library = await open(state);
     const filler = join(state, 'somebody-else');
     execFileSync('sh', ['-c', `cat /dev/zero > ${filler} 2>/dev/null || true`]);
-    const error = await failure(library.resolve(REFERENCE));
+    const error = await failureOf(library.resolve(REFERENCE));
     expect([error.code, error.message]).toEqual(['disk_full', expect.stringMatching(/free some space or choose another state directory/)]);
     await rm(filler);
     expect((await resolved(await open(state))).layers).toBe(LAYERS);
@@ -191,7 +186,7 @@ describe.skipIf(!isRoot)(`a store on a small disk${isRoot ? '' : ' (skipped: mou
     expect(whole.stageFile).toBe(join(nas, 'nas-model.gguf'));
     const keeper = library.upkeep(() => []);
     for (const work of [() => stage(library, model, 0, 3), () => keeper.pull(REFERENCE, QUIET), () => keeper.remove(model.name), () => keeper.prune(0)]) {
-      const error = await failure(work());
+      const error = await failureOf(work());
       expect(error.code).toBe('permission_denied');
       expect(error.message).toMatch(/not allowed to write .*: check the permissions of the file and its directory/);
     }
@@ -213,9 +208,9 @@ describe.skipIf(!isRoot)('a store of somebody else', () => {
     await chmod(state, 0o755);
     process.seteuid?.(NOBODY_UID);
     const errors = [
-      await failure(stage(library, model, 0, 2)),
-      await failure(library.upkeep(() => []).pull(REFERENCE, QUIET)),
-      await failure(library.upkeep(() => []).remove(model.name)),
+      await failureOf(stage(library, model, 0, 2)),
+      await failureOf(library.upkeep(() => []).pull(REFERENCE, QUIET)),
+      await failureOf(library.upkeep(() => []).remove(model.name)),
     ];
     process.seteuid?.(0);
     for (const error of errors) {
@@ -233,7 +228,7 @@ describe('a store with a limit', () => {
     const model = await resolved(library);
     await stage(library, model, 0, 1);
     library.upkeep(() => [used(model, 0, 1)]);
-    const error = await failure(stage(library, model, 0, 2));
+    const error = await failureOf(stage(library, model, 0, 2));
     expect(error.code).toBe('disk_full');
     expect(error.message).toMatch(/the store may take 1200000 bytes and \d+ are in use.*raise --max-disk/);
     library.upkeep(() => []);
@@ -256,7 +251,7 @@ describe('two who want the same at once', () => {
     await expect.poll(() => keeper.transfers()[0]?.doneBytes, { timeout: 10_000, interval: 5 }).toBeGreaterThan(bytes.length / 4);
     expect(keeper.transfers()).toHaveLength(1);
     impatient.abort();
-    expect((await failure(first)).code).toBe('cancelled');
+    expect((await failureOf(first)).code).toBe('cancelled');
     const pulled = await second;
     expect(Buffer.compare(await readFile(pulled.path), bytes)).toBe(0);
     expect(hub.mostGiven(`${REPOSITORY}/${FILE}`, 0, bytes.length)).toBe(1);
@@ -278,7 +273,7 @@ describe('two who want the same at once', () => {
     const library = await open(state);
     const model = await resolved(library);
     const making = stage(library, model, 0, 3);
-    const error = await failure(lockStateDirectory(state));
+    const error = await failureOf(lockStateDirectory(state));
     expect(error.code).toBe('state_locked');
     expect(error.message).toMatch(new RegExp(`process id ${process.pid} already uses the state directory ${state}: stop it with .agent stop., or give this one another with --state-dir`));
     await expectExact(await making, 0);

@@ -3,13 +3,14 @@ import { chmod, mkdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
-import { errorCodeOf, RingError } from '../../src/core/errors.js';
+import { errorCodeOf } from '../../src/core/errors.js';
 import { openIdentity } from '../../src/net/identity.js';
 import { RememberedPeers } from '../../src/net/remembered-peers.js';
 import { generateSecret, noisePrologue, parseSecret, readSecretFile, spellSecret } from '../../src/net/secret.js';
 import { SECRET_WORDS } from '../../src/net/secret-words.js';
 import { lockStateDirectory } from '../../src/net/state-files.js';
 import { temporaryDirectory } from '../support/temporary-directory.js';
+import { failureOf } from '../support/thrown.js';
 import { memoryLog, realClock, startNode, stopAll } from './support.js';
 
 const made: string[] = [];
@@ -24,16 +25,6 @@ afterEach(async () => {
   await stopAll();
   await Promise.all(made.splice(0).map((path) => rm(path, { recursive: true, force: true })));
 });
-
-async function failure(promise: Promise<unknown>): Promise<RingError> {
-  try {
-    await promise;
-  } catch (error) {
-    if (error instanceof RingError) return error;
-    throw error;
-  }
-  throw new Error('nothing was thrown');
-}
 
 describe('the identity', () => {
   it('is made once, private, and stays; the incarnation grows', async () => {
@@ -61,7 +52,7 @@ describe('the identity', () => {
   it('says what to do about a damaged key', async () => {
     const stateDir = await directory();
     await writeFile(join(stateDir, 'identity.key'), 'garbage', { mode: 0o600 });
-    const error = await failure(openIdentity(stateDir, memoryLog()));
+    const error = await failureOf(openIdentity(stateDir, memoryLog()));
     expect(error.code).toBe('bad_config');
     expect(error.message).toContain('delete it');
     // The lock was given back.
@@ -82,7 +73,7 @@ describe('the state directory', () => {
   it('belongs to one agent, which is named to the second', async () => {
     const stateDir = await directory();
     const lock = await lockStateDirectory(stateDir);
-    const error = await failure(lockStateDirectory(stateDir));
+    const error = await failureOf(lockStateDirectory(stateDir));
     expect(error).toMatchObject({ code: 'state_locked', facts: { pid: process.pid } });
     expect(error.message).toContain(String(process.pid));
     await lock.release();
@@ -96,7 +87,7 @@ describe('the state directory', () => {
     const started = await readFile(`/proc/${child.pid ?? 0}/stat`, 'utf8').then((text) => text.slice(text.lastIndexOf(')') + 2).split(' ')[19] ?? '');
     const boot = (await readFile('/proc/sys/kernel/random/boot_id', 'utf8')).trim();
     await writeFile(join(stateDir, 'lock'), JSON.stringify({ pid: child.pid, started: `${boot}:${started}` }));
-    expect((await failure(lockStateDirectory(stateDir))).code).toBe('state_locked');
+    expect((await failureOf(lockStateDirectory(stateDir))).code).toBe('state_locked');
     const exited = new Promise((resolve) => child.once('exit', resolve));
     child.kill('SIGKILL');
     await exited;
@@ -119,7 +110,7 @@ describe('the state directory', () => {
   it('that cannot be made says what to do', async () => {
     const file = join(await directory(), 'file');
     await writeFile(file, '');
-    expect((await failure(lockStateDirectory(join(file, 'state')))).code).toBe('io_failed');
+    expect((await failureOf(lockStateDirectory(join(file, 'state')))).code).toBe('io_failed');
   });
 });
 
@@ -141,10 +132,10 @@ describe('the cluster secret', () => {
 
   it('with a wrong, missing or swapped word is refused', async () => {
     const words = spellSecret(new Uint8Array(16).map((_, index) => index)).split(' ');
-    expect((await failure(parseSecret(words.with(3, 'xylophone').join(' '), 'home'))).message).toContain('word 4');
-    expect((await failure(parseSecret(words.slice(1).join(' '), 'home'))).message).toContain('16 words instead of 17');
-    expect((await failure(parseSecret(words.with(0, words[1] ?? '').with(1, words[0] ?? '').join(' '), 'home'))).code).toBe('bad_config');
-    expect((await failure(parseSecret('tooshort', 'home'))).message).toContain('too short');
+    expect((await failureOf(parseSecret(words.with(3, 'xylophone').join(' '), 'home'))).message).toContain('word 4');
+    expect((await failureOf(parseSecret(words.slice(1).join(' '), 'home'))).message).toContain('16 words instead of 17');
+    expect((await failureOf(parseSecret(words.with(0, words[1] ?? '').with(1, words[0] ?? '').join(' '), 'home'))).code).toBe('bad_config');
+    expect((await failureOf(parseSecret('tooshort', 'home'))).message).toContain('too short');
   });
 
   it('may be a passphrase, which is stretched for its cluster', async () => {
@@ -159,14 +150,14 @@ describe('the cluster secret', () => {
   it('comes from a file that others cannot read', async () => {
     const path = join(await directory(), 'secret');
     await writeFile(path, generateSecret(), { mode: 0o644 });
-    const error = await failure(readSecretFile(path, 'home'));
+    const error = await failureOf(readSecretFile(path, 'home'));
     expect(error.code).toBe('permission_denied');
     expect(error.message).toContain('chmod 600');
     await chmod(path, 0o600);
     expect(await readSecretFile(path, 'home')).toHaveLength(16);
-    expect((await failure(readSecretFile(`${path}-none`, 'home'))).code).toBe('bad_config');
+    expect((await failureOf(readSecretFile(`${path}-none`, 'home'))).code).toBe('bad_config');
     await writeFile(path, ' \n');
-    expect((await failure(readSecretFile(path, 'home'))).message).toContain('empty');
+    expect((await failureOf(readSecretFile(path, 'home'))).message).toContain('empty');
   });
 
   it('and the name are both in the handshake', () => {
@@ -212,7 +203,7 @@ describe('the peer port', () => {
       const node = await startNode({ listen: { host: '127.0.0.1', port: 25_731, portExplicit: false } });
       expect(node.address).not.toBe('127.0.0.1:25731');
       expect(node.logLines.join('\n')).toContain('25731 is taken');
-      const error = await failure(startNode({ listen: { host: '127.0.0.1', port: 25_731, portExplicit: true } }));
+      const error = await failureOf(startNode({ listen: { host: '127.0.0.1', port: 25_731, portExplicit: true } }));
       expect(error.code).toBe('port_in_use');
       expect(error.message).toContain('--listen');
     } finally {
@@ -221,6 +212,6 @@ describe('the peer port', () => {
   });
 
   it('on an address that this machine does not have is a configuration error', async () => {
-    expect(errorCodeOf(await failure(startNode({ listen: { host: '203.0.113.9', port: 25_741, portExplicit: true } })))).toBe('bad_config');
+    expect(errorCodeOf(await failureOf(startNode({ listen: { host: '203.0.113.9', port: 25_741, portExplicit: true } })))).toBe('bad_config');
   });
 });

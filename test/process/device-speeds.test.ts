@@ -4,10 +4,10 @@ import { join } from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
 import { RingError } from '../../src/core/errors.js';
 import type { Backend, Device } from '../../src/core/types.js';
-import type { Log, MeasuredSpeed, Runner, RunnerLauncher } from '../../src/ports.js';
+import type { MeasuredSpeed, Runner, RunnerLauncher } from '../../src/ports.js';
 import { DeviceSpeeds, stageDevices } from '../../src/process/device-speeds.js';
+import { SILENT } from '../support/silent-log.js';
 
-const LOG: Log = { debug: () => undefined, info: () => undefined, warn: () => undefined, error: () => undefined, child: () => LOG };
 const directories: string[] = [];
 const never = new AbortController().signal;
 
@@ -59,14 +59,14 @@ describe('B14: measured speeds of the device that computes', () => {
   it('are measured once per device and kept over a restart', async () => {
     const directory = mkdtempSync(join(tmpdir(), 'speeds-'));
     const first = launcherOf(() => SPEED);
-    const speeds = await DeviceSpeeds.open(settings({ directory }), first.launcher, LOG);
+    const speeds = await DeviceSpeeds.open(settings({ directory }), first.launcher, SILENT);
     expect(speeds.of(device('cpu'))).toBeNull();
     expect(await speeds.measure([device('vulkan'), device('cpu')], never)).toBe(true);
     expect(await speeds.measure([device('vulkan'), device('cpu')], never)).toBe(false);
     expect(first.measured).toEqual(['vulkan', 'cpu']);
     expect(first.running()).toBe(0);
     const again = launcherOf(() => SPEED);
-    const reopened = await DeviceSpeeds.open(settings({ directory }), again.launcher, LOG);
+    const reopened = await DeviceSpeeds.open(settings({ directory }), again.launcher, SILENT);
     expect(reopened.of(device('cpu'))).toEqual(SPEED);
     expect(await reopened.measure([device('cpu')], never)).toBe(false);
     expect(again.measured).toEqual([]);
@@ -74,11 +74,11 @@ describe('B14: measured speeds of the device that computes', () => {
 
   it('are of one engine version, one number of threads and one device', async () => {
     const directory = mkdtempSync(join(tmpdir(), 'speeds-'));
-    await (await DeviceSpeeds.open(settings({ directory }), launcherOf(() => SPEED).launcher, LOG)).measure([device('cpu')], never);
+    await (await DeviceSpeeds.open(settings({ directory }), launcherOf(() => SPEED).launcher, SILENT)).measure([device('cpu')], never);
     for (const other of [{ engineVersion: '2.0.0' }, { threads: 8 }]) {
-      expect((await DeviceSpeeds.open(settings({ directory, ...other }), launcherOf(() => SPEED).launcher, LOG)).of(device('cpu'))).toBeNull();
+      expect((await DeviceSpeeds.open(settings({ directory, ...other }), launcherOf(() => SPEED).launcher, SILENT)).of(device('cpu'))).toBeNull();
     }
-    expect((await DeviceSpeeds.open(settings({ directory }), launcherOf(() => SPEED).launcher, LOG)).of(device('cpu', 'another'))).toBeNull();
+    expect((await DeviceSpeeds.open(settings({ directory }), launcherOf(() => SPEED).launcher, SILENT)).of(device('cpu', 'another'))).toBeNull();
   });
 
   it('go on without a device that cannot be measured, and do not try it again', async () => {
@@ -86,7 +86,7 @@ describe('B14: measured speeds of the device that computes', () => {
       if (backend === 'vulkan') throw new RingError('backend_missing', 'gone');
       return SPEED;
     });
-    const speeds = await DeviceSpeeds.open(settings(), launched.launcher, LOG);
+    const speeds = await DeviceSpeeds.open(settings(), launched.launcher, SILENT);
     expect(await speeds.measure([device('vulkan'), device('cpu')], never)).toBe(true);
     expect(await speeds.measure([device('vulkan'), device('cpu')], never)).toBe(false);
     expect(launched.measured).toEqual(['vulkan', 'cpu']);
@@ -96,7 +96,7 @@ describe('B14: measured speeds of the device that computes', () => {
   it('begin anew when the file is damaged', async () => {
     const used = settings();
     writeFileSync(used.file, '{"version":1,"entries":[{"key":1}]}');
-    const speeds = await DeviceSpeeds.open(used, launcherOf(() => SPEED).launcher, LOG);
+    const speeds = await DeviceSpeeds.open(used, launcherOf(() => SPEED).launcher, SILENT);
     expect(await speeds.measure([device('cpu')], never)).toBe(true);
     expect(JSON.parse(readFileSync(used.file, 'utf8'))).toMatchObject({ version: 1, entries: [SPEED] });
   });

@@ -6,6 +6,7 @@ import type { RunnerEvents, StageOptions } from '../../src/ports.js';
 import { RunnerProcess } from '../../src/process/runner-process.js';
 import { decodeActivationHeader, encodeActivation } from '../../src/wire/activation-codec.js';
 import type { ActivationHeader } from '../../src/wire/activation-codec.js';
+import { SILENT } from '../support/silent-log.js';
 
 const MODEL = fileURLToPath(new URL('../../models/kjv-q8_0.gguf', import.meta.url));
 
@@ -13,7 +14,6 @@ const sampling = {
   temperature: 0, topK: 0, topP: 1, minP: 0, seed: 1, repeatPenalty: 1, frequencyPenalty: 0, presencePenalty: 0, ignoreEos: false, logitBias: [],
 };
 
-const quiet = { debug: () => undefined, info: () => undefined, warn: () => undefined, error: () => undefined, child: () => quiet };
 
 function options(overrides: Partial<StageOptions> = {}): StageOptions {
   return {
@@ -53,7 +53,7 @@ describe('a runner', () => {
   const runners: RunnerProcess[] = [];
   const start = (): { runner: RunnerProcess; recorder: Recorder } => {
     const recorder = new Recorder();
-    const runner = new RunnerProcess('the runner under test', quiet, recorder);
+    const runner = new RunnerProcess('the runner under test', SILENT, recorder);
     runners.push(runner);
     return { runner, recorder };
   };

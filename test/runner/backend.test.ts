@@ -6,8 +6,8 @@ import type { RunnerEvents } from '../../src/ports.js';
 import { RunnerProcess } from '../../src/process/runner-process.js';
 import { decodeActivationHeader, encodeActivation } from '../../src/wire/activation-codec.js';
 import { GREEDY, wholeOptions } from '../engine/engine-support.js';
+import { SILENT } from '../support/silent-log.js';
 
-const quiet = { debug: () => undefined, info: () => undefined, warn: () => undefined, error: () => undefined, child: () => quiet };
 const IGNORED: RunnerEvents = { activation: () => undefined, resident: () => undefined, stepFailed: () => undefined, ended: () => undefined };
 /** One that no machine of this kind has. */
 const ABSENT: Backend = process.platform === 'darwin' ? 'cuda' : 'metal';
@@ -15,7 +15,7 @@ const ABSENT: Backend = process.platform === 'darwin' ? 'cuda' : 'metal';
 const runners: RunnerProcess[] = [];
 
 function start(events: RunnerEvents = IGNORED): RunnerProcess {
-  const runner = new RunnerProcess('the runner under test', quiet, events);
+  const runner = new RunnerProcess('the runner under test', SILENT, events);
   runners.push(runner);
   return runner;
 }

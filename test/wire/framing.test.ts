@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { RingError } from '../../src/core/errors.js';
 import { encodeFrame, FIRST_PIECE_BYTES, FrameDecoder } from '../../src/wire/framing.js';
+import { codeOf } from '../support/thrown.js';
 
 function join(pieces: readonly Uint8Array[]): Uint8Array {
   return Uint8Array.from(Buffer.concat(pieces));
@@ -8,15 +8,6 @@ function join(pieces: readonly Uint8Array[]): Uint8Array {
 
 function counting(length: number, first = 0): Uint8Array {
   return Uint8Array.from({ length }, (_, index) => (first + index) & 0xff);
-}
-
-function codeOf(call: () => unknown): string {
-  try {
-    call();
-  } catch (error) {
-    return error instanceof RingError ? error.code : String(error);
-  }
-  return 'nothing thrown';
 }
 
 describe('frames', () => {

@@ -1,24 +1,16 @@
 import { describe, expect, it } from 'vitest';
-import { errorCodeOf, RingError } from '../../src/core/errors.js';
+import { RingError } from '../../src/core/errors.js';
 import { decodeEdge, decodeOpened, encodeEdge, encodeOpened } from '../../src/wire/edge-codec.js';
 import { ringagent } from '../../src/wire/gen/messages.js';
 import { decodeHello, encodeHello } from '../../src/wire/record-codec.js';
 import { decodeWeightsRequest, decodeWeightsResponse, encodeWeightsRequest, encodeWeightsResponse } from '../../src/wire/weights-codec.js';
 import type { WeightsRequest, WeightsResponse } from '../../src/wire/weights-codec.js';
+import { codeOf } from '../support/thrown.js';
 
 const DIGEST = '00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff';
 
 function hexOf(bytes: Uint8Array): string {
   return Buffer.from(bytes).toString('hex');
-}
-
-function codeOf(call: () => unknown): string {
-  try {
-    call();
-    return 'accepted';
-  } catch (error) {
-    return errorCodeOf(error);
-  }
 }
 
 describe('the hello', () => {

@@ -1,2 +1,0 @@
-/** For the tests of model/: the small GGUFs of small-gguf.ts, in directories of their own. */
-export { smallFile, smallMetadata, smallTensors } from './small-gguf.js';
