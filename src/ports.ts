@@ -353,6 +353,8 @@ export interface KeptModel {
   /** Where it is on the internet; null = not known. */
   readonly internet: string | null;
   readonly inUse: boolean;
+  /** Of a whole model whose fetching was broken off, or goes on now. */
+  readonly partialBytes: number;
   /** What a removal gives back. */
   readonly freesBytes: number;
   readonly shards: readonly (Omit<HeldShard, 'modelDigest'> & {
@@ -379,8 +381,8 @@ export interface ModelUpkeep {
   pull(reference: string, signal: AbortSignal): Promise<{ readonly model: string; readonly path: string; readonly bytes: number }>;
   /** `leftInPlace`: a file that is not ours. */
   remove(reference: string): Promise<{ readonly model: string; readonly freedBytes: number; readonly leftInPlace: string | null }>;
-  /** Removes what nothing uses, the longest unused first, until at most `keepBytes` are left. */
-  prune(keepBytes: number): Promise<{ readonly removed: number; readonly freedBytes: number }>;
+  /** Removes what nothing uses, broken-off downloads and then the longest unused stages, until at most `keepBytes` are left. */
+  prune(keepBytes: number): Promise<{ readonly removed: number; readonly brokenOff: number; readonly freedBytes: number }>;
 }
 
 /** What the upkeep of a store knows of the other nodes. */

@@ -89,8 +89,21 @@ export async function modelRemoveCommand(model: string, options: ModelsOptions):
 
 export async function modelPruneCommand(options: ModelsOptions & { readonly keep?: number }): Promise<void> {
   const client = await requireAgent(options.stateDir);
-  const pruned = await client.post('/v1/cluster/store/prune', { keepBytes: Math.trunc((options.keep ?? 0) * 1e9) }) as { removed: number; freedBytes: number };
-  print(options, pruned, () => (pruned.removed === 0 ? 'Nothing to remove: no stage is kept that nothing uses.' : `${pruned.removed} unused stage${pruned.removed === 1 ? '' : 's'} removed, ${sizeText(pruned.freedBytes)} freed.`));
+  const pruned = await client.post('/v1/cluster/store/prune', { keepBytes: Math.trunc((options.keep ?? 0) * 1e9) }) as PruneAnswer;
+  print(options, pruned, () => prunedText(pruned));
+}
+
+interface PruneAnswer {
+  readonly removed: number;
+  readonly brokenOff: number;
+  readonly freedBytes: number;
+}
+
+/** `2 unused stages and 1 broken-off download removed, 4.2 GB freed.` */
+export function prunedText({ removed, brokenOff, freedBytes }: PruneAnswer): string {
+  const counted = (count: number, what: string): string[] => (count === 0 ? [] : [`${count} ${what}${count === 1 ? '' : 's'}`]);
+  const what = [...counted(removed, 'unused stage'), ...counted(brokenOff, 'broken-off download')];
+  return what.length === 0 ? 'Nothing to remove: no stage is kept that nothing uses, and no download was broken off.' : `${what.join(' and ')} removed, ${sizeText(freedBytes)} freed.`;
 }
 
 export interface LoadFlags extends ModelsOptions, LicenceOptions {

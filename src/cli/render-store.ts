@@ -71,12 +71,13 @@ function licenceText(card: ModelCard): string {
 }
 
 function keptLines(kept: KeptModel | null): string[] {
-  if (kept === null || (kept.path === null && kept.shards.length === 0)) return ['Nothing of it is on this machine.'];
+  if (kept === null || (kept.path === null && kept.shards.length === 0 && kept.partialBytes === 0)) return ['Nothing of it is on this machine.'];
   const file = kept.path === null ? [] : [`  ${clean(kept.path)}${kept.ours ? '' : ' (used in place)'}`];
+  const half = kept.path !== null || kept.partialBytes === 0 ? [] : [`  ${sizeText(kept.partialBytes)} of the whole model: "agent models pull" goes on with it`];
   const shards = kept.shards.map((shard) => `  layers ${shardText(shard)}, ${sizeText(shard.bytes)}${shard.complete ? '' : ', half fetched'}${shard.inUse ? ', in use' : ''}`);
   const frees = kept.freesBytes === 0 ? 'A removal frees nothing: the file is not ours, and stays.' : `"agent models rm ${clean(kept.name)}" frees ${sizeText(kept.freesBytes)}.`;
   const end = kept.inUse ? 'It is being served: it cannot be removed before "agent models unload".' : frees;
-  return ['On this machine', ...file, ...shards, end];
+  return ['On this machine', ...file, ...half, ...shards, end];
 }
 
 /** First to last layer, both included, and what the stage has besides. */

@@ -13,7 +13,7 @@ import { fileError } from './file-errors.js';
 import { syncDirectory } from './file-io.js';
 import type { HubClient } from './hub-client.js';
 import type { HubFile } from './hub-files.js';
-import type { RepositoryFiles } from './repository-files.js';
+import type { RepositoryFiles, RepositoryPlace } from './repository-files.js';
 import type { DownloadOptions } from './whole-download.js';
 import { downloadFile, PARTIALS } from './whole-download.js';
 
@@ -24,24 +24,16 @@ const DIGEST_CHARACTERS = 8;
 
 const noteSchema = z.object({ repository: z.string(), revision: z.string(), files: z.array(z.string().refine((name) => basename(name) === name && name !== '..')).max(MAX_FILES) });
 
-/** What a download will bring, and what of it is there already. */
-export interface CheckpointSizes {
-  readonly totalBytes: number;
-  readonly doneBytes: number;
-}
-
-export async function checkpointSizes(files: RepositoryFiles, directory: string): Promise<CheckpointSizes> {
-  const wanted = await wantedFiles(files);
-  const partial = partialOf(files, directory);
-  const there = await Promise.all(wanted.map(({ path }) => stat(join(partial, path)).then(({ size }) => size, () => 0)));
-  return { totalBytes: wanted.reduce((sum, { sizeBytes }) => sum + sizeBytes, 0), doneBytes: there.reduce((sum, bytes) => sum + bytes, 0) };
+/** What a download will bring in all. */
+export async function checkpointBytes(files: RepositoryFiles): Promise<number> {
+  return (await wantedFiles(files)).reduce((sum, { sizeBytes }) => sum + sizeBytes, 0);
 }
 
 /** Resolves with the checkpoint's directory, in `directory`. `digest` tells it from another one of its name. Throws RingError. */
 export async function downloadCheckpoint(client: HubClient, files: RepositoryFiles, { directory, digest }: { readonly directory: string; readonly digest: string }, options: DownloadOptions): Promise<string> {
   const wanted = await wantedFiles(files);
-  const partial = partialOf(files, directory);
-  const target = freeName(join(directory, nameOf(files)), digest);
+  const partial = partialCheckpoint(files.place, directory);
+  const target = freeName(join(directory, nameOf(files.place)), digest);
   let before = 0;
   try {
     await mkdir(partial, { recursive: true });
@@ -103,14 +95,15 @@ async function fetchFile(client: HubClient, files: RepositoryFiles, { file, path
   await writeFile(path, await client.small(url, sizeBytes, options.signal), { flush: true });
 }
 
-function nameOf(files: RepositoryFiles): string {
-  const name = files.place.repository.split('/')[1] ?? '';
+function nameOf({ repository }: RepositoryPlace): string {
+  const name = repository.split('/')[1] ?? '';
   if (!DIRECTORY_NAME.test(name)) throw new RingError('bad_config', `${JSON.stringify(name.slice(0, 100))} is no name for a directory here`);
   return name;
 }
 
-function partialOf(files: RepositoryFiles, directory: string): string {
-  return join(directory, PARTIALS, `${files.place.revision.slice(0, 12)}-${nameOf(files)}`);
+/** Where an attempt leaves what it brings, until all of it is there. */
+export function partialCheckpoint(place: RepositoryPlace, directory: string): string {
+  return join(directory, PARTIALS, `${place.revision.slice(0, 12)}-${nameOf(place)}`);
 }
 
 function freeName(path: string, digest: string): string {

@@ -8,7 +8,8 @@ import { dirname, join, sep } from 'node:path';
 import { errorCodeOf, errorMessageOf, RingError } from '../core/errors.js';
 import type { HeldModel, HeldShard, ModelSource } from '../core/types.js';
 import type { KeptModel, Log, ModelTransfer, ModelUpkeep } from '../ports.js';
-import { checkpointSizes, downloadCheckpoint, fetchedFiles, removeFetched } from './checkpoint-download.js';
+import { brokenOff, bytesOfAll, removeBrokenOff } from './broken-off.js';
+import { checkpointBytes, downloadCheckpoint, fetchedFiles, partialCheckpoint, removeFetched } from './checkpoint-download.js';
 import { isCheckpointSource } from './checkpoint-tensors.js';
 import { fileError } from './file-errors.js';
 import { modelFiles } from './gguf-reader.js';
@@ -20,7 +21,7 @@ import { unknownModel, findModel } from './model-names.js';
 import type { ModelStore } from './model-store.js';
 import { SharedTransfers } from './shared-transfers.js';
 import type { DownloadOptions, FileOrigin } from './whole-download.js';
-import { downloadWhole, partialBytes } from './whole-download.js';
+import { downloadWhole, partialPaths } from './whole-download.js';
 
 /** Between two words in the log about one transfer. */
 const PROGRESS_LOG_MS = 10_000;
@@ -100,7 +101,7 @@ export class ModelKeeper implements ModelUpkeep {
   }
 
   private async downloadFiles(model: HeldModel, source: ModelSource, options: DownloadOptions): Promise<string> {
-    const there = await partialBytes(source, this.modelDirectory);
+    const there = await bytesOfAll(this.partialsOf(source));
     await makeRoom(this.shardDirectory, { neededBytes: Math.max(0, model.sizeBytes - there), quotaBytes: null, inUse: this.inUse() });
     const digests = await this.parts.internet.lookUpFileDigests(model, options.signal);
     const { client } = this.parts.internet;
@@ -123,8 +124,8 @@ export class ModelKeeper implements ModelUpkeep {
 
   private async downloadCheckpoint({ digest, sizeBytes }: HeldModel, source: ModelSource, options: DownloadOptions): Promise<string> {
     const files = this.parts.internet.filesOf(source, options.signal);
-    const { totalBytes, doneBytes } = await checkpointSizes(files, this.modelDirectory);
-    await makeRoom(this.shardDirectory, { neededBytes: Math.max(0, totalBytes - doneBytes), quotaBytes: null, inUse: this.inUse() });
+    const [totalBytes, there] = [await checkpointBytes(files), await bytesOfAll(this.partialsOf(source))];
+    await makeRoom(this.shardDirectory, { neededBytes: Math.max(0, totalBytes - there), quotaBytes: null, inUse: this.inUse() });
     return downloadCheckpoint(this.parts.internet.client, files, { directory: this.modelDirectory, digest }, {
       // Its files have other bytes than the model that they become: tokenizer and weights.
       ...options, onProgress: (done) => options.onProgress(Math.min(sizeBytes, Math.round((done * sizeBytes) / totalBytes))),
@@ -135,7 +136,10 @@ export class ModelKeeper implements ModelUpkeep {
     const kept = (await this.list()).find((model) => model.digest === this.digestOf(reference));
     if (kept === undefined) throw unknownModel(reference, this.parts.models());
     if (kept.inUse) throw new RingError('bad_request', `${kept.name} is being served: "agent models unload ${kept.name}" comes first`, { model: kept.name });
+    if (this.running.has(kept.digest)) throw new RingError('bad_request', `${kept.name} is being fetched: interrupt "agent models pull" first`, { model: kept.name });
     for (const shard of await keptShards(this.shardDirectory)) if (shard.modelDigest === kept.digest) await removeShard(shard);
+    const source = this.parts.internet.sourceOf(kept.digest);
+    if (source !== null) for (const path of this.partialsOf(source)) await removeBrokenOff(path);
     if (kept.path !== null && kept.ours) await this.removeModel(kept.path, kept.digest);
     for (const [room, ending] of [['headers', 'header'], ['vocabularies', 'gguf']] as const) await this.removeFile(join(this.parts.stateDirectory, room, `${kept.digest}.${ending}`));
     await this.parts.internet.forget(kept.digest);
@@ -143,11 +147,22 @@ export class ModelKeeper implements ModelUpkeep {
     return { model: kept.name, freedBytes: kept.freesBytes, leftInPlace: kept.ours ? null : kept.path };
   }
 
-  async prune(keepBytes: number): Promise<{ readonly removed: number; readonly freedBytes: number }> {
+  async prune(keepBytes: number): Promise<{ readonly removed: number; readonly brokenOff: number; readonly freedBytes: number }> {
     const shards = await keptShards(this.shardDirectory);
-    let total = shards.reduce((sum, shard) => sum + shard.bytes, 0);
+    const halves = await brokenOff(this.modelDirectory);
+    const wanted = new Set([...this.running.keys()].flatMap((digest) => this.partialsOf(this.parts.internet.sourceOf(digest))));
+    let total = [...shards, ...halves].reduce((sum, { bytes }) => sum + bytes, 0);
     let removed = 0;
     let freedBytes = 0;
+    let halvesRemoved = 0;
+    // Nothing can be served of these.
+    for (const { path, bytes } of halves) {
+      if (total <= keepBytes || wanted.has(path)) continue;
+      await removeBrokenOff(path);
+      total -= bytes;
+      freedBytes += bytes;
+      halvesRemoved += 1;
+    }
     for (const shard of shards) {
       if (total <= keepBytes || isInUse(shard, this.inUse())) continue;
       await removeShard(shard);
@@ -156,7 +171,7 @@ export class ModelKeeper implements ModelUpkeep {
       removed += 1;
     }
     await this.parts.changed();
-    return { removed, freedBytes };
+    return { removed, brokenOff: halvesRemoved, freedBytes };
   }
 
   /** Before `shard`, of so many bytes when whole, is written. */
@@ -178,6 +193,16 @@ export class ModelKeeper implements ModelUpkeep {
 
   private get modelDirectory(): string {
     return join(this.parts.stateDirectory, 'models');
+  }
+
+  private partialsOf(source: ModelSource | null): readonly string[] {
+    if (source === null) return [];
+    try {
+      return isCheckpointSource(source) ? [partialCheckpoint(source, this.modelDirectory)] : partialPaths(source, this.modelDirectory);
+    } catch {
+      // What has no name that is one here was never fetched.
+      return [];
+    }
   }
 
   private digestOf(reference: string): string {
@@ -203,11 +228,13 @@ export class ModelKeeper implements ModelUpkeep {
     const ours = files !== null;
     const fileBytes = await sizeOnDisk(files ?? []);
     const internet = model.source ?? this.parts.internet.sourceOf(model.digest);
+    const partialBytes = await bytesOfAll(this.partialsOf(internet));
     return {
       name: model.name, digest: model.digest, sizeBytes: model.sizeBytes, layers: model.layers, path, ours,
       internet: internet === null ? null : referenceOf(internet),
       inUse: used.some((shard) => shard.modelDigest === model.digest),
-      freesBytes: fileBytes + shards.reduce((sum, shard) => sum + shard.bytes, 0),
+      partialBytes,
+      freesBytes: fileBytes + partialBytes + shards.reduce((sum, shard) => sum + shard.bytes, 0),
       shards: shards.map((shard) => ({
         range: shard.range, head: shard.head, tail: shard.tail, bytes: shard.bytes, complete: shard.complete, lastUsed: shard.lastUsed, inUse: isInUse(shard, used),
       })),

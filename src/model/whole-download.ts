@@ -3,7 +3,7 @@
  * (where the hub says it) its SHA-256 are right. It must not know GGUF, nor where the bytes come from.
  */
 import { createHash } from 'node:crypto';
-import { mkdir, open, rename, rm, stat } from 'node:fs/promises';
+import { mkdir, open, rename, rm } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { RingError } from '../core/errors.js';
 import type { ModelSource } from '../core/types.js';
@@ -53,10 +53,9 @@ export async function downloadWhole(
   return targets[0] ?? directory;
 }
 
-/** What an earlier attempt left there. */
-export async function partialBytes(source: ModelSource, directory: string): Promise<number> {
-  const sizes = await Promise.all(source.files.map((file) => stat(partialPath(source, file.location, directory)).then(({ size }) => size, () => 0)));
-  return sizes.reduce((sum, size) => sum + size, 0);
+/** Where an attempt leaves what it brings, until all of it is there. */
+export function partialPaths(source: ModelSource, directory: string): readonly string[] {
+  return source.files.map((file) => partialPath(source, file.location, directory));
 }
 
 function partialPath(source: ModelSource, location: string, directory: string): string {

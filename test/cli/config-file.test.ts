@@ -53,12 +53,17 @@ describe('B1: the cluster file', () => {
 
   it('fills in the defaults', () => {
     expect(read(SMALLEST).file).toEqual({
-      model: 'm', promptTokens: 8, reserveBytes: 6e9, replanDeadlineMs: null, policy: 'ram_balanced',
+      model: 'm', promptTokens: 8, reserveBytes: 6e9, replanDeadlineMs: null, cacheType: null, activations: null, policy: 'ram_balanced',
       nodes: [{
         host: 'h', port: 1, ssh: null, checkpointDirectory: '/c', devices: ['cpu'], precision: null, keyValueCache: null,
         seed: 0, maxRamBytes: null, layers: null,
       }],
     });
+  });
+
+  it('says number formats of the cache and of hidden states', () => {
+    expect(read(`kv_type = "q8_0"\nactivations = "f16"\n${SMALLEST}`).file).toMatchObject({ cacheType: 'q8_0', activations: 'f16' });
+    expect(complaint(`activations = "f8"\n${SMALLEST}`)).toContain('line 1: activations');
   });
 
   it('says how long answers wait for a ring that is planned again', () => {

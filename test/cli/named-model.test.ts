@@ -9,7 +9,7 @@ const view = (name: string, letter: string, files: readonly string[] = []): Mode
   ...(files.length === 0 ? {} : { source: { repository: 'Owner/Repo-GGUF', revision: 'x', files: files.map((location) => ({ location, sizeBytes: 1 })) } }),
 });
 const kept = (name: string, letter: string, internet: string | null): KeptModel => ({
-  name, digest: letter.repeat(64), sizeBytes: 1, layers: 1, path: null, ours: false, internet, inUse: false, freesBytes: 0, shards: [],
+  name, digest: letter.repeat(64), sizeBytes: 1, layers: 1, path: null, ours: false, internet, inUse: false, partialBytes: 0, freesBytes: 0, shards: [],
 });
 const CARD: ModelCard = {
   name: 'repo-7b', repository: 'Owner/Repo-GGUF', quants: ['Q4_K_M', 'Q8_0'], parameters: '7B', context: 1, licence: 'MIT', restricted: false, template: '', sampling: {}, checked: [], notes: '',

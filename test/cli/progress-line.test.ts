@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { transferText } from '../../src/cli/command-models.js';
+import { prunedText, transferText } from '../../src/cli/command-models.js';
 import { durationText, Rate } from '../../src/cli/progress-line.js';
 
 describe('what a wait looks like', () => {
@@ -8,6 +8,11 @@ describe('what a wait looks like', () => {
     expect(transferText(transfer, 10_000_000)).toBe('m 25 %, 1.3 GB of 5.0 GB, 10.0 MB/s, 6 min left');
     expect(transferText(transfer, null)).toBe('m 25 %, 1.3 GB of 5.0 GB');
     expect(transferText({ model: 'm', doneBytes: 0, totalBytes: 0 }, 0)).toBe('m 0 %, 0 B of 0 B');
+  });
+
+  it('ends with what was removed', () => {
+    expect(prunedText({ removed: 2, brokenOff: 1, freedBytes: 4_200_000_000 })).toBe('2 unused stages and 1 broken-off download removed, 4.2 GB freed.');
+    expect(prunedText({ removed: 0, brokenOff: 0, freedBytes: 0 })).toMatch(/^Nothing to remove/);
   });
 
   it('gives durations in the unit that matters', () => {

@@ -5,7 +5,7 @@ import type { KeptModel } from '../../src/ports.js';
 
 const model: ModelView = { name: 'small', digest: 'ab'.repeat(32), sizeBytes: 4_897_248, architecture: 'llama', layers: 5, heldBy: [], loaded: true  };
 const shard = { range: { start: 0, end: 5 }, head: true, tail: true, bytes: 4_900_000, complete: true, lastUsed: 0, inUse: true };
-const kept: KeptModel = { name: 'small', digest: model.digest, sizeBytes: model.sizeBytes, layers: 5, path: null, ours: false, internet: 'hf:o/r/small.gguf', inUse: true, freesBytes: 4_900_000, shards: [shard] };
+const kept: KeptModel = { name: 'small', digest: model.digest, sizeBytes: model.sizeBytes, layers: 5, path: null, ours: false, internet: 'hf:o/r/small.gguf', inUse: true, partialBytes: 0, freesBytes: 4_900_000, shards: [shard] };
 
 describe('what is known of a model', () => {
   it('says who holds which layers and what a removal frees', () => {

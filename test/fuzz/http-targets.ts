@@ -34,7 +34,7 @@ class KeepingAgent extends ScriptedAgent {
     transfers: () => [],
     pull: async (model) => ({ model, path: '/a', bytes: 1 }),
     remove: async (model) => ({ model, freedBytes: 1, leftInPlace: null }),
-    prune: async () => ({ removed: 0, freedBytes: 0 }),
+    prune: async () => ({ removed: 0, brokenOff: 0, freedBytes: 0 }),
   };
 }
 

@@ -190,6 +190,36 @@ describe('a whole model', () => {
     expect(told).toBe(2);
   });
 
+  it('that was broken off is seen, and is gone after a prune or a removal; one that goes on is left alone', async () => {
+    const library = await open(await temporaryDirectory());
+    const keeper = library.upkeep(() => []);
+    const begin = async (): Promise<{ readonly over: Promise<unknown>; readonly abort: AbortController }> => {
+      const abort = new AbortController();
+      hub.faults.push({ kind: 'stall', afterBytes: 4000 });
+      const over = keeper.pull(REFERENCE, abort.signal).catch((error: unknown) => error);
+      await expect.poll(() => keeper.transfers()[0]?.doneBytes ?? 0, { timeout: 10_000, interval: 5 }).toBeGreaterThan(4000);
+      return { over, abort };
+    };
+    await resolved(library);
+    const first = await begin();
+    expect(await keeper.prune(0)).toEqual({ removed: 0, brokenOff: 0, freedBytes: 0 });
+    await expect(keeper.remove(REFERENCE.slice(3))).rejects.toMatchObject({ code: 'unknown_model' });
+    await expect(keeper.remove('Small-Q8_0')).rejects.toMatchObject({ code: 'bad_request', message: expect.stringMatching(/is being fetched: interrupt/) as string });
+    first.abort.abort();
+    await first.over;
+    const [kept] = await keeper.list();
+    expect(kept?.partialBytes).toBeGreaterThan(4000);
+    expect(kept?.freesBytes).toBe(kept?.partialBytes);
+    expect(await keeper.prune(1e9)).toMatchObject({ brokenOff: 0 });
+    expect(await keeper.prune(0)).toEqual({ removed: 0, brokenOff: 1, freedBytes: kept?.partialBytes });
+    expect((await keeper.list())[0]?.partialBytes).toBe(0);
+    const second = await begin();
+    second.abort.abort();
+    await second.over;
+    expect((await keeper.remove('Small-Q8_0')).freedBytes).toBeGreaterThan(4000);
+    expect(await keeper.prune(0)).toEqual({ removed: 0, brokenOff: 0, freedBytes: 0 });
+  });
+
   it('with a flipped byte is thrown away', async () => {
     const state = temporaryDirectory();
     const library = await open(state);
