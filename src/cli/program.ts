@@ -239,6 +239,6 @@ function addModelCommands(root: Command, stateDir: Option): void {
     .action(async (model: string, flags: ModelsFlags) => (await import('./licence.js')).acceptCommand(model, flags));
   add('search', 'open models by short names; every word must fit').argument('[words...]', 'parts of name, size, licence or quantisation')
     .action(async (words: string[], flags: ModelsFlags) => (await commands()).modelSearchCommand(words, flags));
-  add('prune', 'remove stages that nothing uses, the longest unused first').option('--keep <GB>', 'keep this much (1e9 bytes)', positive)
+  add('prune', 'remove broken-off downloads and stages that nothing uses, the longest unused first').option('--keep <GB>', 'keep this much (1e9 bytes)', positive)
     .action(async (flags: ModelsFlags & { keep?: number }) => (await commands()).modelPruneCommand(flags));
 }
