@@ -216,7 +216,7 @@ describe('a running agent', () => {
       expect(finished.stderr).toBe('');
     }
     const answer = JSON.parse(run.stdout) as { text: string; tokens: number[]; usage: object; timings: object };
-    expect(Object.keys(answer).sort()).toEqual(['text', 'timings', 'tokens', 'usage']);
+    expect(Object.keys(answer).sort()).toEqual(['id', 'text', 'timings', 'tokens', 'usage']);
     expect(answer.tokens).toHaveLength(12);
     expect(answer.usage).toMatchObject({ completion_tokens: 12 });
     expect(JSON.parse(status.stdout)).toMatchObject({ cluster: CLUSTER, secured: true, term: { counter: 1 }, nodes: [{ self: true, coordinator: true }], instances: [{ state: 'active', stages: [{ rank: 0 }] }] });
