@@ -1,6 +1,6 @@
 /** Models of the cluster: who holds them, how far their loading is; load, plan or unload with one click. */
 import { callJson } from './api.js';
-import { bytes, counted, layers, nodeNames } from './format.js';
+import { bytes, counted, layers, nodeNames, shortId } from './format.js';
 import { byId, make, meter } from './page.js';
 
 /** Names of holders before it is a number. */
@@ -36,7 +36,7 @@ function essentials({ instanceId, model, modelDigest, state, reason, stages, con
 
 function modelItem(model, instances, { names, plan, again }) {
   const short = model.digest.slice(0, 16);
-  const holders = model.heldBy.length === 0 ? 'on the internet' : model.heldBy.length <= HOLDERS_NAMED ? `on ${model.heldBy.map((nodeId) => names.get(nodeId) ?? nodeId).join(', ')}` : `on ${counted(model.heldBy.length, 'node')}`;
+  const holders = model.heldBy.length === 0 ? 'on the internet' : model.heldBy.length <= HOLDERS_NAMED ? `on ${model.heldBy.map((nodeId) => names.get(nodeId) ?? `…${shortId(nodeId)}`).join(', ')}` : `on ${counted(model.heldBy.length, 'node')}`;
   const context = model.trainedContext === undefined ? '' : ` · context ${model.trainedContext}`;
   return make('li', {},
     make('div', { class: 'model-head' },

@@ -1,6 +1,6 @@
 /** Which node would hold which layers, before anything moves, beside the rings it was compared with; one click runs it. */
 import { callJson } from './api.js';
-import { bytes, counted, layers, nodeNames, speed, withNames } from './format.js';
+import { bytes, counted, layers, nodeNames, shortId, speed, withNames } from './format.js';
 import { byId, fillSelect, make } from './page.js';
 
 const COLOURS = 6;
@@ -138,7 +138,7 @@ export function startPlan() {
   }
 
   function nameOf(nodeId) {
-    return names.get(nodeId) ?? nodeId;
+    return names.get(nodeId) ?? `…${shortId(nodeId)}`;
   }
 
   /** The same model on other machines is another ring: a load alone would leave what runs as it is. */

@@ -1,19 +1,21 @@
 /**
  * Where the nodes of a ring are drawn, and the ways between them, in CSS pixels: around an ellipse where there is room, on
- * a phone down one column and up the other. Only geometry.
+ * a phone and where they are many down one column and up the other. Only geometry.
  */
 
 const GAP = 14;
 const LINE = 21;
+/** Cards of more would cover each other on an ellipse. */
+const ELLIPSE_MAX = 7;
 /** `middle` is where the text of so many lines goes; an edge leads from a point to the next, the last one back to the first. */
 export function ringLayout({ width, count, card, narrow, lines }) {
-  return narrow && count > 2 ? columns(width, count, card, lines) : ellipse({ width, count, card, narrow, lines });
+  return (narrow && count > 2) || count > ELLIPSE_MAX ? columns({ width, count, card, narrow, lines }) : ellipse({ width, count, card, narrow, lines });
 }
 
 function ellipse({ width, count, card, narrow, lines }) {
   // Two nodes are above each other: no card needs the room at the sides.
   const radiusX = count <= 2 ? Math.min(300, width / 2 - GAP) : Math.max(60, (width - card.width) / 2 - GAP);
-  const radiusY = Math.max(118, Math.min(170, width * 0.26), count * (narrow ? 42 : 32));
+  const radiusY = count <= 1 ? (card.height + lines * LINE) / 2 + GAP : Math.max(118, Math.min(170, width * 0.26), count * (narrow ? 42 : 32));
   const centre = { x: width / 2, y: radiusY + card.height / 2 + GAP };
   const at = (angle) => ({ x: centre.x + radiusX * Math.cos(angle), y: centre.y + radiusY * Math.sin(angle) });
   const step = (2 * Math.PI) / Math.max(1, count);
@@ -38,12 +40,14 @@ function ellipse({ width, count, card, narrow, lines }) {
   };
 }
 
-function columns(width, count, card, lines) {
+function columns({ width, count, card, narrow, lines }) {
   const down = Math.ceil(count / 2);
   const up = count - down;
-  const top = lines * LINE + card.height / 2 + GAP;
+  // Wide ones have room for the text between the columns.
+  const top = (narrow ? lines * LINE : 0) + card.height / 2 + GAP;
   const height = (down - 1) * (card.height + 44);
-  const x = { right: width - card.width / 2 - 2, left: card.width / 2 + 2 };
+  const margin = narrow ? 2 : Math.max(2, (width - 720) / 2);
+  const x = { right: width - card.width / 2 - margin, left: card.width / 2 + margin };
   const points = [
     ...Array.from({ length: down }, (_, index) => ({ x: x.right, y: top + index * (card.height + 44) })),
     // As high as the other column, so that both ends are level.
@@ -51,7 +55,7 @@ function columns(width, count, card, lines) {
   ];
   return {
     points,
-    middle: { x: width / 2, y: (lines * LINE) / 2 },
+    middle: { x: width / 2, y: narrow ? (lines * LINE) / 2 : top + height / 2 },
     track: null,
     bottom: top + height + card.height / 2 + GAP,
     edges: points.map((a, index) => {

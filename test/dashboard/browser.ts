@@ -46,7 +46,14 @@ export class TestBrowser {
   }
 
   /** A page that shows what this agent says. */
-  async open(address: string, { width, height, ...options }: PageOptions): Promise<Page> {
+  async open(address: string, options: PageOptions): Promise<Page> {
+    const page = await this.show(address, options);
+    await page.getByText('live', { exact: true }).waitFor();
+    return page;
+  }
+
+  /** A page that may have nothing to show yet. */
+  async show(address: string, { width, height, ...options }: PageOptions): Promise<Page> {
     const context = await this.browser.newContext({ viewport: { width, height }, ...options });
     const page = await context.newPage();
     page.setDefaultTimeout(SEEN_MS);
@@ -58,7 +65,6 @@ export class TestBrowser {
       if (!request.url().startsWith(address)) this.foreign.push(request.url());
     });
     await page.goto(address);
-    await page.getByText('live', { exact: true }).waitFor();
     return page;
   }
 }

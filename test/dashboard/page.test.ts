@@ -2,11 +2,14 @@
  * What the page makes of a cluster that a test stages: plans beside what they were compared with, models that load and
  * fail, nodes and agents that are lost, by mouse, by keyboard and for a machine reader.
  */
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from 'vitest';
 import type { Page } from 'playwright-core';
 import { startApiServer } from '../../src/api/server.js';
 import type { ApiServer } from '../../src/api/server.js';
 import { RingError } from '../../src/core/errors.js';
+import { temporaryDirectory } from '../support/temporary-directory.js';
 import { answerOf, KeptLog } from '../api/scripted-agent.js';
 import { DESKTOP, overflow, PHONE, picture, SEEN_MS, TestBrowser, violations } from './browser.js';
 import { instanceOf, LAPTOP, planFor, StagedAgent } from './staged-agent.js';
@@ -245,6 +248,27 @@ it('says that its agent is gone, keeps what it showed, and goes on when there is
   expect(await page.locator('#events li').count()).toBe(1);
   await page.getByRole('button', { name: 'Try again' }).click();
   await page.getByRole('article', { name: 'Answer' }).getByText('In the beginning').waitFor();
+}, 90_000);
+
+it('asks for a key where the agent has keys, again where it is wrong', async () => {
+  const keyFile = join(temporaryDirectory('dashboard-keys'), 'keys');
+  await writeFile(keyFile, 'a-key-of-this-test-0123456789\n', { mode: 0o600 });
+  const closed = await startApiServer({ service: agent, agentVersion: '1.2.3', log: new KeptLog(), host: '127.0.0.1', port: 0, portExplicit: true, apiKeyFile: keyFile });
+  try {
+    const page = await browser.show(closed.address, DESKTOP);
+    const dialog = page.getByRole('dialog', { name: 'This agent asks for a key' });
+    await dialog.getByLabel('API key').fill('another');
+    expect(await violations(page)).toEqual([]);
+    await page.keyboard.press('Enter');
+    await dialog.waitFor({ state: 'hidden' });
+    await dialog.waitFor();
+    await dialog.getByLabel('API key').fill('a-key-of-this-test-0123456789');
+    await dialog.getByRole('button', { name: 'Use this key' }).click();
+    await page.getByText('live', { exact: true }).waitFor();
+    await page.locator('.ring .node').first().waitFor();
+  } finally {
+    await closed.close(0);
+  }
 }, 90_000);
 
 it('asks nobody but its agent', () => {
