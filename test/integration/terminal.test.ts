@@ -86,7 +86,7 @@ describe('agent trace', () => {
   it('says where the time of the last request went, step by step, and which requests are remembered', async () => {
     const answered = await runAgentCommand(['run', 'kjv-q8_0', QUESTION, ...mine, '--max-tokens', '4', '--temperature', '0', '--trace']);
     expect(answered.code, answered.stderr).toBe(0);
-    expect(answered.stderr).toMatch(/^kjv-q8_0, request .* in ms$/m);
+    expect(answered.stderr).toMatch(/^kjv-q8_0, request (.|\n)*? in ms$/m);
     const text = await runAgentCommand(['trace', ...mine]);
     expect(text.stdout).toMatch(/^Stages: 0 \S+\.$/m);
     expect(text.stdout, text.stderr).toMatch(/^Step +At +Tokens +Others +Stage 0 +Wire +Queue +Total$/m);
