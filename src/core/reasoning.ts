@@ -33,6 +33,8 @@ const BODY_ENDS: readonly string[] = ['<|end|>', '<|call|>', '<|return|>', START
 const THINKING_CHANNEL = 'analysis';
 /** In a header: the message is a call's arguments. */
 const TO_TOOL = /\bto=functions\.([\w-]+)/;
+/** The prompt ends with the role, so that an answer may begin with whom its message is to. */
+const RECIPIENT = 'to=functions.';
 /** A header is a role and a channel's name; what is longer is none and becomes text. */
 const HEADER_LENGTH_MAX = 256;
 
@@ -103,6 +105,8 @@ export class ReasoningSplit {
       case 'body':
         return piece(this.state.kind, rest);
       case 'header':
+        // It was no header after all.
+        return rest.startsWith(RECIPIENT) ? piece('text', rest) : [];
       case 'gap':
         return [];
       case 'start':
@@ -131,10 +135,10 @@ export class ReasoningSplit {
     if (marks !== undefined) {
       this.held = text.slice(marks.open.length);
       this.state = { at: 'thoughts', close: marks.close, begun: false };
-    } else if (HEADER_STARTS.some((start) => text.startsWith(start))) {
+    } else if ([...HEADER_STARTS, RECIPIENT].some((start) => text.startsWith(start))) {
       this.held = text;
       this.state = { at: 'header' };
-    } else if (text !== '' && ![...REASONING_MARKS.map(({ open }) => open), ...HEADER_STARTS].some((mark) => mark.startsWith(text))) {
+    } else if (text !== '' && ![...REASONING_MARKS.map(({ open }) => open), ...HEADER_STARTS, RECIPIENT].some((mark) => mark.startsWith(text))) {
       this.state = { at: 'answer' };
     }
     return [];

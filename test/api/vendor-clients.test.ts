@@ -98,6 +98,24 @@ describe('OpenAI\'s client', () => {
   });
 });
 
+describe('gpt-oss, which may call tools', () => {
+  const answer = '<|channel|>analysis<|message|>Look.<|end|><|start|>assistant<|channel|>commentary<|message|>I look.<|end|><|start|>assistant<|channel|>commentary to=functions.weather <|constrain|>json<|message|>{"city": "Jericho"}<|call|>';
+
+  it('thinks, speaks and calls for OpenAI\'s and Anthropic\'s clients, whole and streamed', async () => {
+    says(answer);
+    const parameters = { type: 'object' as const, properties: { city: { type: 'string' } } };
+    const request = { model, messages, tools: [{ type: 'function' as const, function: { name: 'weather', parameters } }], tool_choice: 'auto' as const };
+    const said = { message: { content: 'I look.', reasoning_content: 'Look.', tool_calls: [{ function: { name: 'weather', arguments: '{"city": "Jericho"}' } }] }, finish_reason: 'tool_calls' };
+    expect((await openai.chat.completions.create(request)).choices[0]).toMatchObject(said);
+    const { reasoning_content: _thoughts, ...streamed } = said.message;
+    expect((await openai.chat.completions.stream(request).finalChatCompletion()).choices[0]).toMatchObject({ ...said, message: streamed });
+    const question = { model, max_tokens: 99, messages, thinking: { type: 'enabled' as const, budget_tokens: 1_024 }, tools: [{ name: 'weather', input_schema: parameters }] };
+    const content = [{ type: 'thinking', thinking: 'Look.' }, { type: 'text', text: 'I look.' }, { type: 'tool_use', name: 'weather', input: { city: 'Jericho' } }];
+    expect(await anthropic.messages.create(question)).toMatchObject({ content, stop_reason: 'tool_use' });
+    expect(await anthropic.messages.stream(question).finalMessage()).toMatchObject({ content, stop_reason: 'tool_use' });
+  });
+});
+
 describe('Anthropic\'s client', () => {
   const weather = betaZodTool({ name: 'weather', description: 'The weather.', inputSchema: z.object({ city: z.string() }), run: ({ city }) => `${city}: sun` });
 
