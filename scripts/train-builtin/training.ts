@@ -1,7 +1,7 @@
 /**
  * A training from its first or last checkpoint to its end: the rates, the order, the measures, and the best so far.
  *
- * The rate rises over the first steps, stays, and falls to zero over the last half of the tokens. Windows are short until
+ * The rate rises over the first steps, stays, and falls to zero over the last 45 % of the tokens. Windows are short until
  * that fall's last part, where the model learns the context that it is used with. It must not know files or engines.
  */
 import { assert } from '../../src/core/errors.js';
@@ -14,7 +14,7 @@ import type { Trainer, TrainingState } from './trainer.js';
 const BITS_PER_NAT = 1 / Math.LN2;
 const WARM_UP_STEPS = 40;
 /** Shares of all tokens, at the end. */
-const FALL_SHARE = 0.5;
+const FALL_SHARE = 0.45;
 const LONG_SHARE = 0.2;
 
 export interface TrainingPlan {
