@@ -39,7 +39,7 @@ export function shortId(nodeId) {
 
 /** A sentence of the agent with the names that this page gives nodes: `pc (12D3Koo…)` and a lone id become `pc`. */
 export function withNames(text, names) {
-  const named = text.replace(new RegExp(String.raw`\S+ \((${NODE_ID})\)`, 'g'), (whole, id) => names.get(id) ?? whole);
+  const named = text.replace(new RegExp(String.raw`(\S+) \((${NODE_ID})\)`, 'g'), (_, hostname, id) => names.get(id) ?? hostname);
   return named.replace(new RegExp(String.raw`\b${NODE_ID}\b`, 'g'), (id) => names.get(id) ?? `…${shortId(id)}`);
 }
 

@@ -127,7 +127,7 @@ function nodeCard({ node, stage, goneAt = null }, { x, y }, { width, height }, n
   const name = (node === null ? stage?.hostname : names.get(node.nodeId)) ?? 'unknown';
   const state = node === null ? 'lost' : node.state;
   const backend = stage?.backend ?? capabilities?.backends[0] ?? '';
-  const marks = state === 'alive' ? [node?.self ? 'this node' : '', backend].filter((mark) => mark !== '').join(' · ') : goneAt !== null ? 'gone since' : state === 'lost' ? 'does not answer' : state;
+  const marks = state === 'alive' ? [node?.self ? 'this node' : '', backend].filter((mark) => mark !== '').join(' · ') : goneAt !== null ? 'gone since' : state === 'lost' || state === 'suspect' ? 'does not answer' : state;
   const parts = [
     draw('title', {}, `${name}: ${state}${node?.problem ? `, ${node.problem}` : ''}`),
     draw('rect', { class: 'box', x: x - width / 2, y: top, width, height, rx: 12 }),

@@ -87,6 +87,13 @@ it('shows a plan beside the rings that it was compared with, and runs the one th
   expect(await overflow(phone)).toBe(0);
   expect(await violations(phone)).toEqual([]);
   await picture(phone, 'plan-phone');
+  // On a tablet the chat has the whole width, below the ring.
+  await phone.setViewportSize({ width: 820, height: 1180 });
+  const [ring, chat] = await Promise.all(['.ring-card', '.chat-card'].map((card) => phone.locator(card).boundingBox()));
+  expect(chat?.y).toBeGreaterThan((ring?.y ?? Infinity) + (ring?.height ?? 0));
+  expect(chat?.width).toBe(ring?.width);
+  expect(await overflow(phone)).toBe(0);
+  await picture(phone, 'plan-tablet');
 }, 90_000);
 
 it('is used by keyboard alone: in the order that is seen, with the focus seen, Enter acts and Escape stops', async () => {
