@@ -1,10 +1,12 @@
 /** `agent doctor` and `agent status --watch` as real processes: what they see of this machine and of a running agent. */
-import { writeFileSync } from 'node:fs';
+import { realpathSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { afterAll, expect, it } from 'vitest';
+import { startNode } from '../net/support.js';
 import { AgentProcess, mainProgram, runAgentCommand } from '../support/agent-process.js';
 import { freePort } from '../support/free-port.js';
+import { PACKAGE_ROOT } from '../support/package-root.js';
 import { runToEnd, TestChild, waitUntil } from '../support/processes.js';
 import { temporaryDirectory } from '../support/temporary-directory.js';
 
@@ -43,6 +45,34 @@ it('the doctor names a taken port and a missing network, and finds the engine in
   expect(alone.code, alone.stderr).toBe(1);
   expect(reportOf(alone.stdout).findings.find((finding) => finding.check === 'multicast')).toMatchObject({ state: 'problem', text: expect.stringContaining('no multicast route') });
 });
+
+it('the doctor names a full disk, and a machine without an engine', async () => {
+  const full = temporaryDirectory('full');
+  const engines = realpathSync(join(PACKAGE_ROOT, 'node_modules', '@node-llama-cpp'));
+  // In a mount namespace of its own: nobody else sees what is mounted.
+  const line = 'mount -t tmpfs -o size=64k tmpfs "$1" && { cat /dev/zero > "$1/filled" 2>/dev/null; mount -t tmpfs tmpfs "$2" && exec "$3" "$4" doctor --json --state-dir "$1"; }';
+  const seen = await runToEnd('unshare', ['--mount', 'sh', '-c', line, 'sh', full, engines, process.execPath, mainProgram()], { timeoutMs: 30_000 });
+  expect(seen.code, seen.stderr).toBe(1);
+  const { findings } = reportOf(seen.stdout);
+  expect(findings.find(({ check }) => check === 'disk'), seen.stdout).toMatchObject({ state: 'problem', text: expect.stringContaining('the disk is full'), cure: expect.stringContaining('--state-dir') });
+  expect(findings.find(({ check }) => check === 'engine')).toMatchObject({ state: 'problem', text: expect.stringContaining('no backend: no engine package is installed'), cure: expect.stringContaining('install') });
+});
+
+it('the doctor sees an agent of another version', async () => {
+  const cluster = `versions-${process.pid}`;
+  const port = await freePort();
+  const agent = await AgentProcess.start({ stateDir: temporaryDirectory('version'), args: ['--cluster', cluster, '--no-mdns', '--listen', `127.0.0.1:${port}`, '--log-level', 'warn'] });
+  agents.push(agent);
+  const other = await startNode({ clusterName: cluster, protocolMin: 8, protocolMax: 9, agentVersion: '9.0.0', peers: [`127.0.0.1:${port}`] });
+  try {
+    await agent.statusWhen((status) => status.nodes.some((node) => node.problem !== null), { timeoutMs: 30_000, what: 'the other version is refused' });
+    const seen = await runAgentCommand(['doctor', '--json', '--state-dir', agent.stateDir]);
+    expect(seen.code, seen.stderr).toBe(1);
+    expect(reportOf(seen.stdout).findings.find((finding) => finding.check === 'other nodes')).toMatchObject({ state: 'problem', text: expect.stringContaining('8 to 9'), cure: expect.stringContaining('same version') });
+  } finally {
+    await other.stop();
+  }
+}, 60_000);
 
 it('the doctor sees an agent with another secret; a watched status shows it too, and ends with the agent', async () => {
   const cluster = `looking-${process.pid}`;
