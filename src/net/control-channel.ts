@@ -12,6 +12,7 @@ import { errorMessageOf, RingError } from '../core/errors.js';
 import type { ControlMessage } from '../core/messages.js';
 import type { Clock } from '../ports.js';
 import { decodeControl, encodeControl, encodeSignal } from '../wire/control-codec.js';
+import { acknowledgeLate } from './fewer-acknowledgements.js';
 import { FramedStream } from './framed-stream.js';
 import { MAX_FULL_WINDOWS, MessagePace, WINDOW_MS } from './message-pace.js';
 import type { Stream } from '@libp2p/interface';
@@ -52,6 +53,7 @@ export class ControlChannel {
 
   constructor(stream: Stream, peer: string, private readonly clock: Clock, private readonly events: ControlChannelEvents) {
     this.lastHeardAt = clock.now();
+    acknowledgeLate(stream);
     this.framed = new FramedStream(stream, {
       clock, maxFrameBytes: MAX_CONTROL_FRAME_BYTES, highWaterBytes: HIGH_WATER_BYTES, what: `the control channel to ${peer}`,
       onMalformed: (error) => this.end(error),

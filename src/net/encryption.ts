@@ -5,6 +5,8 @@
 import { noise } from '@chainsafe/libp2p-noise';
 import type { ConnectionEncrypter, MessageStream } from '@libp2p/interface';
 import { errorMessageOf } from '../core/errors.js';
+import { gatherWrites } from './gathered-writes.js';
+import { decodeQuietly } from './quiet-decoder.js';
 
 type NoiseFactory = ReturnType<typeof noise>;
 
@@ -20,9 +22,19 @@ export function clusterNoise(
   return (components) => {
     const encrypter = factory(components);
     const secureInbound = encrypter.secureInbound.bind(encrypter);
+    const secureOutbound = encrypter.secureOutbound.bind(encrypter);
+    encrypter.secureOutbound = async (connection, options) => {
+      gatherWrites(connection);
+      const secured = await secureOutbound(connection, options);
+      decodeQuietly(secured.connection);
+      return secured;
+    };
     encrypter.secureInbound = async (connection, options) => {
+      gatherWrites(connection);
       try {
-        return await secureInbound(connection, options);
+        const secured = await secureInbound(connection, options);
+        decodeQuietly(secured.connection);
+        return secured;
       } catch (error) {
         if (options?.signal?.aborted !== true) brokenOff(remoteAddressOf(connection));
         throw error;

@@ -9,6 +9,7 @@ import type { Connection, Stream } from '@libp2p/interface';
 import { errorMessageOf, RingError } from '../core/errors.js';
 import type { Clock, FrameLink, RingEdge } from '../ports.js';
 import { decodeEdge, decodeOpened, encodeEdge, encodeOpened } from '../wire/edge-codec.js';
+import { acknowledgeLate } from './fewer-acknowledgements.js';
 import { FramedStream } from './framed-stream.js';
 
 export const ACTIVATION_PROTOCOL = '/ring-agent/activation/1';
@@ -127,6 +128,7 @@ export async function acceptRingLink(stream: Stream, context: RingLinkContext, a
 
 function frame(stream: Stream, edge: RingEdge | null, context: RingLinkContext): FramedStream {
   const what = edge === null ? 'an incoming edge of the ring' : `the edge into stage ${edge.rank} of plan ${edge.planId}`;
+  acknowledgeLate(stream);
   return new FramedStream(stream, {
     clock: context.clock, maxFrameBytes: MAX_ACTIVATION_FRAME_BYTES, highWaterBytes: HIGH_WATER_BYTES, what, onMalformed: context.onMalformed,
   });

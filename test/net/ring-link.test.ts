@@ -1,4 +1,5 @@
-import { afterEach, describe, expect, it } from 'vitest';
+import { Socket } from 'node:net';
+import { afterEach, describe, expect, it, vi } from 'vitest';
 import { errorCodeOf, RingError } from '../../src/core/errors.js';
 import type { FrameLink } from '../../src/ports.js';
 import { connectedPair, stopAll, until } from './support.js';
@@ -51,6 +52,25 @@ describe('an edge of the ring', () => {
     const frames = await received;
     expect(frames.map((frame) => frame.byteLength)).toEqual(sizes);
     expect(frames.every((frame, index) => Buffer.from(frame).equals(numbered(index, sizes[index] ?? 0)))).toBe(true);
+  });
+
+  it('hands a frame of one token to the system at once, and does not acknowledge each', async () => {
+    const [a, b] = await connectedPair();
+    const link = await a.network.openRingLink(b.id, EDGE);
+    const frames = linkOf(b, 0).frames[Symbol.asyncIterator]();
+    const writes = vi.spyOn(Socket.prototype, 'write');
+    try {
+      for (let index = 0; index < 10; index += 1) {
+        await link.send(numbered(index, 8_192));
+        expect(Buffer.from((await frames.next()).value ?? []).equals(numbered(index, 8_192))).toBe(true);
+      }
+      const sizes = writes.mock.calls.map(([bytes]) => (bytes instanceof Uint8Array ? bytes.byteLength : 0));
+      expect(sizes.filter((bytes) => bytes > 8_192)).toHaveLength(10);
+      // What nodes say to each other meanwhile is in there too.
+      expect(sizes.length).toBeLessThan(20);
+    } finally {
+      writes.mockRestore();
+    }
   });
 
   it('with a slow reader keeps memory bounded and loses nothing', async () => {
