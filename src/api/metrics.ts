@@ -16,6 +16,9 @@ const OTHER_MODEL = 'other';
 const MICROS_PER_SECOND = 1e6;
 const MILLIS_PER_SECOND = 1e3;
 
+/** How often the event loop's delay is looked at: each look wakes the process, beside a runner that computes. */
+const LOOP_CHECK_MS = 250;
+
 export class Metrics {
   private readonly registry = new Registry();
   private readonly requests = this.counter('ring_requests_total', 'Answers that ended, by model and how.', ['model', 'outcome']);
@@ -41,7 +44,7 @@ export class Metrics {
   private readonly modelLabels = new Set<string>();
 
   constructor(private readonly service: AgentService) {
-    collectDefaultMetrics({ register: this.registry });
+    collectDefaultMetrics({ register: this.registry, eventLoopMonitoringPrecision: LOOP_CHECK_MS });
   }
 
   readonly contentType: string = this.registry.contentType;

@@ -11,15 +11,24 @@ import { encodeFrame, FrameDecoder } from '../wire/framing.js';
 import { isActivation, MAX_PIPE_FRAME_BYTES, PIPE_ACTIVATION, PIPE_CONTROL, PIPE_KIND_BYTES } from '../wire/pipe.js';
 import { decodeToRunner, encodeFromRunner } from '../wire/runner-codec.js';
 import type { FromRunner } from '../wire/runner-codec.js';
+import { BlockingPipe } from './blocking-pipe.js';
 import { RunnerLoop } from './runner-loop.js';
 
 const PIPE_DESCRIPTOR = 3;
 
-const socket = new Socket({ fd: PIPE_DESCRIPTOR, readable: true, writable: true });
+const pipe = new BlockingPipe(PIPE_DESCRIPTOR);
+const decoder = new FrameDecoder(MAX_PIPE_FRAME_BYTES);
+/** Once something goes on beside the pipe, the event loop reads it. */
+let socket: Socket | null = null;
 
 function write(kind: Uint8Array, body: Uint8Array): void {
+  const pieces = encodeFrame([kind, body]);
+  if (socket === null) {
+    if (!pipe.write(pieces)) process.exit(0);
+    return;
+  }
   socket.cork();
-  for (const part of encodeFrame([kind, body])) socket.write(part);
+  for (const piece of pieces) socket.write(piece);
   socket.uncork();
 }
 
@@ -27,8 +36,6 @@ const loop = new RunnerLoop({
   control: (message: FromRunner) => write(PIPE_CONTROL, encodeFromRunner(message)),
   activation: (body: Uint8Array) => write(PIPE_ACTIVATION, body),
 });
-
-const decoder = new FrameDecoder(MAX_PIPE_FRAME_BYTES);
 
 function onFrame(frame: Uint8Array): void {
   const body = frame.subarray(PIPE_KIND_BYTES);
@@ -38,6 +45,7 @@ function onFrame(frame: Uint8Array): void {
   }
   const message = decodeToRunner(body);
   const call = message.kind === 'tokenize' || message.kind === 'check_grammar' ? message.call : 0;
+  if (message.kind === 'convert') listen();
   try {
     loop.control(message);
   } catch (error) {
@@ -45,18 +53,26 @@ function onFrame(frame: Uint8Array): void {
   }
 }
 
-socket.on('data', (chunk: Buffer) => {
+function onBytes(bytes: Uint8Array): void {
   try {
-    for (const frame of decoder.push(chunk)) onFrame(frame);
+    for (const frame of decoder.push(bytes)) onFrame(frame);
   } catch (error) {
     // The agent is our only peer; if its bytes make no sense there is nothing left to answer.
     process.stderr.write(`the runner cannot read its pipe: ${errorMessageOf(error)}\n`);
     process.exit(70);
   }
-});
-socket.on('end', () => process.exit(0));
-socket.on('close', () => process.exit(0));
-socket.on('error', () => process.exit(0));
+}
+
+/** A conversion takes minutes, and ends with the pipe all the same. */
+function listen(): void {
+  if (socket !== null) return;
+  socket = new Socket({ fd: PIPE_DESCRIPTOR, readable: true, writable: true });
+  socket.on('data', onBytes);
+  socket.on('end', () => process.exit(0));
+  socket.on('close', () => process.exit(0));
+  socket.on('error', () => process.exit(0));
+}
+
 // Ctrl-C in a terminal and a service manager's stop reach the whole process group; the agent decides when its runners
 // end: it closes the pipe.
 process.on('SIGINT', () => undefined);
@@ -68,4 +84,10 @@ try {
   setPriority(constants.priority.PRIORITY_BELOW_NORMAL);
 } catch {
   process.stderr.write('the runner keeps normal priority: the system does not allow another\n');
+}
+
+while (socket === null) {
+  const bytes = pipe.read();
+  if (bytes === null) process.exit(0);
+  onBytes(bytes);
 }
