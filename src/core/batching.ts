@@ -198,7 +198,7 @@ export class HeadScheduler {
     if (index < 0) return [];
     const [flown] = this.flying.splice(index, 1);
     if (flown?.kind === 'decode' && (flown.lone?.drafted ?? 0) === 0) {
-      this.pace.decodeMeasured(computeMicros);
+      this.pace.decodeMeasured(flown.tokens, computeMicros);
       this.groups.measured(flown.tokens, stageMicros, flown.alone ? elapsedMs * 1000 : null);
     }
     if (flown !== undefined) this.measureLone(flown, sampled.length, elapsedMs);

@@ -10,8 +10,6 @@
 export const CHUNK_IN_DECODE_STEPS = 1.5;
 /** Smallest chunk in tokens, however slow the ring is. */
 export const MIN_PREFILL_CHUNK = 4;
-/** First chunk beside running decodes, before anything was measured. */
-const FIRST_CHUNK = 8;
 /** A chunk grows or shrinks by no more than this factor from one to the next. */
 const LARGEST_CHANGE = 2;
 /** Weight of the newest decode step. */
@@ -19,10 +17,15 @@ const SMOOTHING = 0.3;
 
 export class PrefillPace {
   private decodeMicros = 0;
-  private chunk = FIRST_CHUNK;
+  /** Tokens of the last decode step. */
+  private decodeRows = 1;
+  /** Null while none was measured beside running answers. */
+  private chunk: number | null = null;
 
-  decodeMeasured(computeMicros: number): void {
+  /** A decode step of `rows` tokens took `computeMicros`. */
+  decodeMeasured(rows: number, computeMicros: number): void {
     if (computeMicros <= 0) return;
+    this.decodeRows = rows;
     // A step that the system interrupted says nothing of what the next one costs.
     const sample = this.decodeMicros === 0 ? computeMicros : Math.min(computeMicros, this.decodeMicros * LARGEST_CHANGE);
     this.decodeMicros = this.decodeMicros === 0 ? sample : this.decodeMicros * (1 - SMOOTHING) + sample * SMOOTHING;
@@ -32,11 +35,17 @@ export class PrefillPace {
   chunkMeasured(tokens: number, computeMicros: number): void {
     if (computeMicros <= 0 || tokens <= 0 || this.decodeMicros === 0) return;
     const affordable = tokens * (CHUNK_IN_DECODE_STEPS * this.decodeMicros / computeMicros);
-    this.chunk = Math.min(this.chunk * LARGEST_CHANGE, Math.max(this.chunk / LARGEST_CHANGE, affordable));
+    const before = this.chunk ?? this.firstChunk();
+    this.chunk = Math.min(before * LARGEST_CHANGE, Math.max(before / LARGEST_CHANGE, affordable));
   }
 
   /** Tokens that the next chunk may have, at most `batchTokens`. */
   tokens(batchTokens: number): number {
-    return Math.min(batchTokens, Math.max(MIN_PREFILL_CHUNK, Math.floor(this.chunk)));
+    return Math.min(batchTokens, Math.max(MIN_PREFILL_CHUNK, Math.floor(this.chunk ?? this.firstChunk())));
+  }
+
+  /** A token of a chunk costs no more than one of a decode step, which reads the same weights for fewer of them. */
+  private firstChunk(): number {
+    return CHUNK_IN_DECODE_STEPS * this.decodeRows;
   }
 }

@@ -14,27 +14,38 @@ describe('the size of chunks beside running answers', () => {
   it('settles where a chunk costs what it may, whatever the cost is made of', () => {
     for (const costMicros of [(tokens: number) => 2_000 * tokens, (tokens: number) => 40_000 + 500 * tokens]) {
       const pace = new PrefillPace();
-      pace.decodeMeasured(50_000);
+      pace.decodeMeasured(1, 50_000);
       const share = costMicros(settled(pace, costMicros)) / 50_000;
       expect(share).toBeLessThanOrEqual(CHUNK_IN_DECODE_STEPS);
       expect(share).toBeGreaterThan(CHUNK_IN_DECODE_STEPS * 0.8);
     }
   });
 
+  it('begins with a chunk that costs no more than it may, by what decode steps cost', () => {
+    for (const rows of [4, 8, 16]) {
+      const pace = new PrefillPace();
+      const costMicros = (tokens: number): number => 40_000 + 10_000 * tokens;
+      pace.decodeMeasured(rows, costMicros(rows));
+      expect(costMicros(pace.tokens(512)) / costMicros(rows)).toBeLessThanOrEqual(CHUNK_IN_DECODE_STEPS);
+    }
+    // Nothing is known yet: the least.
+    expect(new PrefillPace().tokens(512)).toBe(MIN_PREFILL_CHUNK);
+  });
+
   it('stays between the smallest chunk and a batch', () => {
     const slow = new PrefillPace();
-    slow.decodeMeasured(10);
+    slow.decodeMeasured(1, 10);
     expect(settled(slow, (tokens) => 1_000 * tokens)).toBe(MIN_PREFILL_CHUNK);
     const fast = new PrefillPace();
-    fast.decodeMeasured(1_000_000);
+    fast.decodeMeasured(1, 1_000_000);
     expect(settled(fast, () => 10)).toBe(512);
   });
 
   it('is not misled by a single step that was interrupted', () => {
     const pace = new PrefillPace();
-    for (let step = 0; step < 10; step += 1) pace.decodeMeasured(10_000);
+    for (let step = 0; step < 10; step += 1) pace.decodeMeasured(1, 10_000);
     const before = settled(pace, (tokens) => 500 * tokens);
-    pace.decodeMeasured(900_000);
+    pace.decodeMeasured(1, 900_000);
     expect(settled(pace, (tokens) => 500 * tokens)).toBeLessThan(before * 1.5);
   });
 });
