@@ -166,6 +166,7 @@ async function benchDelays(settings: BenchSettings): Promise<void> {
   const options = await pinnedOptions(settings);
   const samples: DelaySample[] = [];
   for (const [delayMs, runs] of DELAYS) {
+    if (settings.only !== null && !settings.only.has(String(delayMs))) continue;
     say(`two nodes, ${delayMs} ms apart`);
     samples.push(await measureDelay(options, delayMs, runs));
   }

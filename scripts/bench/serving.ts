@@ -46,12 +46,16 @@ interface Question {
 export interface ServingSample {
   readonly agents: number;
   readonly rates: readonly { readonly sequences: number; readonly tokensPerSecond: number; readonly busyShares: readonly number[] }[];
-  readonly prefillTokensPerSecond: number;
-  readonly firstTokenMs: number;
-  readonly firstTokenWithPrefixMs: number;
+  /** What was left out is null, from here on. */
+  readonly prefillTokensPerSecond: number | null;
+  readonly prefix: { readonly firstTokenMs: number; readonly againMs: number } | null;
+  readonly guest: GuestSample | null;
+}
+
+interface GuestSample {
   readonly normalGapMs: number;
   readonly longestGapMs: number;
-  readonly guestTokensPerSecond: number;
+  readonly tokensPerSecond: number;
 }
 
 /** One answer on two nodes with a slow link between them, with and without guessed tokens. */
@@ -76,41 +80,46 @@ export async function measureServing(options: Omit<RingOptions, 'slots' | 'pinne
       return Array.from({ length: tokens }, (_, index) => 3 + ((salt * 7_919 + index * 104_729 + index * index) % 2_000));
     };
     await ask({ prompt: fresh(PROMPT_TOKENS), tokens: 4, temperature: 1, seed: 1 });
+    const { only } = options.settings;
+    const wants = (part: string): boolean => only === null || only.has(part);
     const rates = [];
-    for (const sequences of SEQUENCE_COUNTS) rates.push(await rateOf(agents, options.model, sequences, () => ask({ prompt: fresh(PROMPT_TOKENS), tokens: ANSWER_TOKENS, temperature: 1, seed: salt })));
-    const prefill = await ask({ prompt: fresh(PREFILL_TOKENS), tokens: 1, temperature: 1, seed: 1 });
+    for (const sequences of SEQUENCE_COUNTS) {
+      if (!wants(String(sequences))) continue;
+      rates.push(await rateOf(agents, options.model, sequences, () => ask({ prompt: fresh(PROMPT_TOKENS), tokens: ANSWER_TOKENS, temperature: 1, seed: salt })));
+    }
+    const firstTokenMs = async (prompt: readonly number[]): Promise<number> => (await ask({ prompt, tokens: 1, temperature: 1, seed: 1 })).times[0] ?? Number.NaN;
+    const prefillTokensPerSecond = wants('prefill') ? PREFILL_TOKENS * 1000 / await firstTokenMs(fresh(PREFILL_TOKENS)) : null;
     const shared = fresh(PREFIX_TOKENS);
-    const cold = await ask({ prompt: [...shared, ...fresh(PROMPT_TOKENS)], tokens: 1, temperature: 1, seed: 1 });
-    const warm = await ask({ prompt: [...shared, ...fresh(PROMPT_TOKENS)], tokens: 1, temperature: 1, seed: 1 });
-    const guest = await withGuest(ask, fresh);
-    return {
-      agents: options.agents, rates,
-      prefillTokensPerSecond: PREFILL_TOKENS * 1000 / (prefill.times[0] ?? 0),
-      firstTokenMs: cold.times[0] ?? 0, firstTokenWithPrefixMs: warm.times[0] ?? 0,
-      ...guest,
-    };
+    const prefix = wants('prefix')
+      ? { firstTokenMs: await firstTokenMs([...shared, ...fresh(PROMPT_TOKENS)]), againMs: await firstTokenMs([...shared, ...fresh(PROMPT_TOKENS)]) }
+      : null;
+    const guest = wants('guest') ? await withGuest(ask, fresh) : null;
+    return { agents: options.agents, rates, prefillTokensPerSecond, prefix, guest };
   });
 }
 
 export function servingLines(samples: readonly ServingSample[]): readonly string[] {
   const [one] = samples;
+  const counts = one?.rates.map(({ sequences }) => sequences) ?? [];
+  const last = counts.at(-1);
   return align([
     ['', ...samples.map(({ agents }) => `${agents} node(s)`), 'ratio'],
-    ...SEQUENCE_COUNTS.map((sequences, index) => row(`${sequences} sequence(s), tok/s`, samples, one, (sample) => sample.rates[index]?.tokensPerSecond ?? 0)),
-    ['busy stages at 16, %', ...samples.map((sample) => (sample.rates.at(-1)?.busyShares ?? []).map((share) => (100 * share).toFixed(0)).join(' ')), ''],
+    ...counts.map((sequences, index) => row(`${sequences} sequence(s), tok/s`, samples, one, (sample) => sample.rates[index]?.tokensPerSecond)),
+    ...(last === undefined ? [] : [[`busy stages at ${last}, %`, ...samples.map((sample) => (sample.rates.at(-1)?.busyShares ?? []).map((share) => (100 * share).toFixed(0)).join(' ')), '']]),
     row(`prefill of ${PREFILL_TOKENS}, tok/s`, samples, one, (sample) => sample.prefillTokensPerSecond),
-    row(`first token behind ${PREFIX_TOKENS}, ms`, samples, one, (sample) => sample.firstTokenMs),
-    row('  the same beginning again, share of it', samples, null, (sample) => sample.firstTokenWithPrefixMs / sample.firstTokenMs),
-    row(`gap of ${HOSTS} answers, ms`, samples, one, (sample) => sample.normalGapMs),
-    row(`  longest beside a prompt of ${GUEST_TOKENS}, times that`, samples, null, (sample) => sample.longestGapMs / sample.normalGapMs),
-    row('  that prompt, tok/s', samples, one, (sample) => sample.guestTokensPerSecond),
+    row(`first token behind ${PREFIX_TOKENS}, ms`, samples, one, ({ prefix }) => prefix?.firstTokenMs),
+    row('  the same beginning again, share of it', samples, null, ({ prefix }) => (prefix === null ? null : prefix.againMs / prefix.firstTokenMs)),
+    row(`gap of ${HOSTS} answers, ms`, samples, one, ({ guest }) => guest?.normalGapMs),
+    row(`  longest beside a prompt of ${GUEST_TOKENS}, times that`, samples, null, ({ guest }) => (guest === null ? null : guest.longestGapMs / guest.normalGapMs)),
+    row('  that prompt, tok/s', samples, one, ({ guest }) => guest?.tokensPerSecond),
   ]);
 }
 
-function row(name: string, samples: readonly ServingSample[], one: ServingSample | null | undefined, figure: (sample: ServingSample) => number): readonly string[] {
+function row(name: string, samples: readonly ServingSample[], one: ServingSample | null | undefined, figure: (sample: ServingSample) => number | null | undefined): readonly string[] {
   const last = samples.at(-1);
-  const ratio = one === null || one === undefined || last === undefined || last === one ? '' : (figure(last) / figure(one)).toFixed(2);
-  return [name, ...samples.map((sample) => figure(sample).toFixed(2)), ratio];
+  const [from, to] = [one, last].map((sample) => (sample === null || sample === undefined ? null : figure(sample) ?? null));
+  const ratio = from === null || from === undefined || to === null || to === undefined || last === one ? '' : (to / from).toFixed(2);
+  return [name, ...samples.map((sample) => figure(sample)?.toFixed(2) ?? '-'), ratio];
 }
 
 /** Two nodes, a core each, `delayMs` apart. */
@@ -176,7 +185,7 @@ async function busy(agents: readonly Agent[], model: string): Promise<readonly n
   return [];
 }
 
-async function withGuest(ask: (question: Question) => Promise<Stream>, fresh: (tokens: number) => readonly number[]): Promise<Pick<ServingSample, 'normalGapMs' | 'longestGapMs' | 'guestTokensPerSecond'>> {
+async function withGuest(ask: (question: Question) => Promise<Stream>, fresh: (tokens: number) => readonly number[]): Promise<GuestSample> {
   let started = 0;
   let settled: (() => void) | null = null;
   const allRun = new Promise<void>((resolve) => {
@@ -200,7 +209,7 @@ async function withGuest(ask: (question: Question) => Promise<Stream>, fresh: (t
   return {
     normalGapMs: before[Math.floor(before.length / 2)] ?? Number.NaN,
     longestGapMs: Math.max(...during),
-    guestTokensPerSecond: GUEST_TOKENS * 1000 / (guest.times[0] ?? 0),
+    tokensPerSecond: GUEST_TOKENS * 1000 / (guest.times[0] ?? 0),
   };
 }
 

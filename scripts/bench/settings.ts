@@ -24,6 +24,8 @@ export interface BenchSettings {
   readonly serving: boolean;
   /** Measures one answer on two nodes with delays between them instead. */
   readonly delays: boolean;
+  /** Parts of those two that are measured: numbers of answers, `prefill`, `prefix`, `guest`; or milliseconds. Null = all. */
+  readonly only: ReadonlySet<string> | null;
   /** Measures what every precision and cache type costs in perplexity instead of the table of rings. */
   readonly perplexity: boolean;
   /** Absent = the generated 1.1 B model. */
@@ -39,7 +41,7 @@ const MAX_ROUNDS = 100;
 const MAX_RING = 8;
 const MAX_TOKENS = 65_536;
 
-export const USAGE = `npm run bench -- [--rounds N] [--threads N] [--rings 1,2,3] [--prefill TOKENS] [--decode TOKENS] [--model FILE] [--serving | --delays | --perplexity]`;
+export const USAGE = `npm run bench -- [--rounds N] [--threads N] [--rings 1,2,3] [--prefill TOKENS] [--decode TOKENS] [--model FILE] [--serving | --delays | --perplexity] [--only 1,8,prefill,prefix,guest | --only 0,5]`;
 
 /** Throws with the usage when an argument makes no sense. */
 export function readSettings(args: readonly string[]): BenchSettings {
@@ -55,6 +57,7 @@ export function readSettings(args: readonly string[]): BenchSettings {
       serving: { type: 'boolean', default: false },
       delays: { type: 'boolean', default: false },
       perplexity: { type: 'boolean', default: false },
+      only: { type: 'string' },
     },
   });
   const prefillTokens = integer('--prefill', values.prefill, MAX_TOKENS);
@@ -69,6 +72,7 @@ export function readSettings(args: readonly string[]): BenchSettings {
     contextTokens: roundUp(Math.max(prefillTokens, promptTokens + decodeTokens) + 1, 256),
     serving: values.serving,
     delays: values.delays,
+    only: values.only === undefined ? null : new Set(values.only.split(',')),
     perplexity: values.perplexity,
     model: values.model ?? null,
   };
