@@ -2,15 +2,18 @@
  * A model that no machine has arrives by its reference: from a hub on this machine, each byte once, to the nodes whose
  * layers it belongs to (a transfer that is killed: killed-fetch.test.ts).
  */
-import { readFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { readGgufHeader } from '../../src/model/gguf-reader.js';
 import type { GgufHeader } from '../../src/model/gguf-reader.js';
 import { AgentProcess, runAgentCommand } from '../support/agent-process.js';
+import type { CheckpointRecipe } from '../support/checkpoint-files.js';
+import { configOf, randomTensors, writeCheckpoint } from '../support/checkpoint-files.js';
 import { HubServer } from '../support/hub-server.js';
 import { writeRenamedBuiltInModel } from '../support/model-copy.js';
 import { waitUntil } from '../support/processes.js';
+import { byteLevelTokenizer } from '../support/tokenizer-files.js';
 import { temporaryDirectory } from '../support/temporary-directory.js';
 
 const REPOSITORY = 'tiny/Scripture-GGUF';
@@ -19,8 +22,16 @@ const REFERENCE = `hf:${REPOSITORY}:Q8_0`;
 const AGENTS = 3;
 const AGREE_MS = 20_000;
 const LOAD_MS = 60_000;
+/** Several commands, each a process, on a machine that has other things to do. */
+const TEST_MS = 180_000;
 /** Read of a file for its header, by every node that is asked for it. */
 const FIRST_WINDOW_BYTES = 256 * 1024;
+
+const RECIPE: CheckpointRecipe = {
+  title: 'arrival', architecture: 'LlamaForCausalLM', type: 'BF16', layers: 6, hidden: 64, feedForward: 128, heads: 4, kvHeads: 2, headSize: 16, tied: true, normCentre: 1,
+  config: {}, tokenizer: byteLevelTokenizer('llama-bpe'),
+};
+const VOCABULARY = 512;
 
 let hub: HubServer;
 let whole: GgufHeader;
@@ -90,7 +101,26 @@ describe('a model on the hub', () => {
     for (const tensor of whole.tensors.filter(({ offset }) => offset > FIRST_WINDOW_BYTES)) {
       expect(hub.mostGiven(`${REPOSITORY}/${FILE}`, tensor.offset, tensor.offset + tensor.sizeBytes), tensor.name).toBe(0);
     }
-  });
+  }, TEST_MS);
+
+  it('is a checkpoint: its tensors are made out of ranges of its files by the nodes that need them', async () => {
+    const [first] = agents;
+    if (first === undefined) throw new Error('no agent');
+    const directory = temporaryDirectory('arrival-checkpoint');
+    await writeCheckpoint(directory, randomTensors(RECIPE, VOCABULARY), configOf(RECIPE, VOCABULARY), RECIPE.tokenizer, 2);
+    for (const name of readdirSync(directory)) hub.add('tiny/Tiny-Llama', name, readFileSync(join(directory, name)));
+    const seen = await runAgentCommand(['plan', 'hf:tiny/Tiny-Llama', '--nodes', '3', '--json', '--state-dir', first.stateDir]);
+    expect(seen.code, seen.stderr).toBe(0);
+    hub.forgetCounts();
+    const split = await first.call({ path: '/v1/cluster/load', json: { model: 'Tiny-Llama', nodes: AGENTS, slots: 1, contextTokens: 128 }, timeoutMs: LOAD_MS });
+    expect(split.status, await split.text()).toBe(200);
+    for (const name of readdirSync(directory).filter((file) => file.endsWith('.safetensors'))) {
+      const head = 8 + Number(readFileSync(join(directory, name)).readBigUInt64LE(0));
+      expect(hub.given.get(`tiny/Tiny-Llama/${name}`)?.subarray(head).every((count) => count === 1), name).toBe(true);
+    }
+    const told = await first.call({ path: '/v1/completions', json: { model: 'Tiny-Llama', prompt: 'In the beginning', max_tokens: 4, temperature: 0 }, timeoutMs: LOAD_MS });
+    expect(told.status, await told.text()).toBe(200);
+  }, TEST_MS);
 });
 
 function textOf(answer: unknown): string {

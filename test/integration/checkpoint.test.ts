@@ -14,6 +14,8 @@ const RECIPE: CheckpointRecipe = {
   headNorms: true, config: {}, tokenizer: byteLevelTokenizer('qwen2'),
 };
 const VOCABULARY = 512;
+/** Several commands, each a process, on a machine that has other things to do. */
+const TEST_MS = 180_000;
 
 describe('a checkpoint', () => {
   const agents: AgentProcess[] = [];
@@ -47,5 +49,5 @@ describe('a checkpoint', () => {
     const textOf = (output: string): unknown => (JSON.parse(output) as { readonly text: unknown }).text;
     expect(textOf(fetched.stdout)).toBe(textOf(answered.stdout));
     expect(textOf(fetched.stdout)).toBeTypeOf('string');
-  });
+  }, TEST_MS);
 });
