@@ -25,14 +25,14 @@ export function chooseFiles(repository: string, files: readonly HubFile[], wante
   const models = ggufFiles(files);
   if (wanted.file !== null) {
     const found = files.find((file) => file.path === wanted.file);
-    if (found === undefined) throw missing(repository, `there is no file ${wanted.file}`, models);
+    if (found === undefined) throw missing(repository, `there is no file ${wanted.file}`, files);
     return withShards(repository, found, files);
   }
   const firsts = models.filter((file) => (shardName(file.path)?.number ?? 1) === 1);
   const chosen = wanted.quant === null ? usual(firsts) : firsts.filter((file) => hasQuant(file.path, wanted.quant ?? ''));
   const [first] = [...chosen].sort((a, b) => a.path.length - b.path.length || (a.path < b.path ? -1 : 1));
   if (first === undefined) {
-    throw missing(repository, wanted.quant === null ? 'there is no GGUF file' : `no GGUF file is quantised as ${wanted.quant}`, models);
+    throw missing(repository, wanted.quant === null ? 'there is no GGUF file' : `no GGUF file is quantised as ${wanted.quant}`, files);
   }
   return withShards(repository, first, files);
 }
@@ -75,10 +75,17 @@ function withShards(repository: string, first: HubFile, files: readonly HubFile[
   });
 }
 
-function missing(repository: string, what: string, models: readonly HubFile[]): RingError {
-  const names = models.slice(0, MAX_LISTED).map((file) => file.path);
-  const more = models.length > MAX_LISTED ? `, and ${models.length - MAX_LISTED} more` : '';
-  return new RingError('source_missing', `hf:${repository}: ${what}. ${names.length === 0 ? 'It has no GGUF files, and no checkpoint (config.json and safetensors) either: look for a repository whose name ends with -GGUF' : `There are: ${names.join(', ')}${more}`}`, { repository });
+function missing(repository: string, what: string, files: readonly HubFile[]): RingError {
+  return new RingError('source_missing', `hf:${repository}: ${what}. ${whatThereIs(repository, files)}`, { repository });
+}
+
+function whatThereIs(repository: string, files: readonly HubFile[]): string {
+  const names = ggufFiles(files).map((file) => file.path);
+  const checkpoint = looksLikeCheckpoint(files.map(({ path }) => path));
+  if (names.length === 0 && checkpoint) return `It has no GGUF files, but a checkpoint (safetensors): name it as hf:${repository}`;
+  if (names.length === 0) return 'It has no GGUF files, and no checkpoint (config.json and safetensors) either: look for a repository whose name ends with -GGUF';
+  const more = names.length > MAX_LISTED ? `, and ${names.length - MAX_LISTED} more` : '';
+  return `There are: ${names.slice(0, MAX_LISTED).join(', ')}${more}${checkpoint ? `, and a checkpoint (hf:${repository}:safetensors)` : ''}`;
 }
 
 function baseName(path: string): string {

@@ -32,7 +32,7 @@ export function parseInternetReference(text: string): InternetReference {
   if (quant !== undefined && (path.length > 0 || !QUANT.test(quant))) throw wrong(text, 'a quantisation follows the repository, as in hf:owner/repo:Q4_K_M');
   if (path.some((part) => part === '' || part === '.' || part === '..')) throw wrong(text, 'the path has an empty part');
   const file = path.length === 0 ? null : path.join('/');
-  if (file !== null && !file.toLowerCase().endsWith('.gguf')) throw wrong(text, 'the file is no .gguf');
+  if (file !== null && !file.toLowerCase().endsWith('.gguf')) throw wrong(text, file.toLowerCase().endsWith('.safetensors') ? `safetensors are read as a whole checkpoint, hf:${owner}/${repo}:safetensors` : 'the file is no .gguf');
   return { kind: 'hub', repository: `${owner}/${repo}`, revision, quant: quant ?? null, file };
 }
 

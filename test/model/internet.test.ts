@@ -111,6 +111,10 @@ describe('references', () => {
     expect(chosen(null, 'm-Q8_0.gguf')).toEqual(['m-Q8_0.gguf']);
     expect(() => chosen('Q4_K_M')).toThrow(/no GGUF file is quantised as Q4_K_M.*m-Q8_0.gguf/);
     expect(hasQuant('a.Q4_K_M.gguf', 'q4_k')).toBe(false);
+    const weights = ['config.json', 'model.safetensors'].map((path) => ({ path, sizeBytes: 1, sha256: null }));
+    expect(() => chooseFiles('o/r', weights, { quant: 'BF16', file: null })).toThrow(/no GGUF files, but a checkpoint \(safetensors\): name it as hf:o\/r$/);
+    expect(() => chooseFiles('o/r', [...files, ...weights], { quant: 'BF16', file: null })).toThrow(/There are: .*, and a checkpoint \(hf:o\/r:safetensors\)$/);
+    expect(() => parseInternetReference('hf:o/r/model.safetensors')).toThrow(/read as a whole checkpoint, hf:o\/r:safetensors/);
   });
 
   it('reads the environment', () => {
