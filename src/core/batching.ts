@@ -21,9 +21,6 @@ import { MAX_DRAFT_TOKENS, Speculation } from './speculation.js';
 import type { NodeId, SampledToken, SamplingSettings, SequenceOperation, SequenceSlice } from './types.js';
 import { WaitingLine } from './waiting-line.js';
 
-/** Smallest chunk of a prompt that has the ring for itself. */
-const MIN_LONE_CHUNK = 32;
-
 export interface BatchingSettings {
   readonly slots: number;
   readonly contextTokens: number;
@@ -363,7 +360,7 @@ export class HeadScheduler {
 
   private prefillStep(sequence: Sequence): HeadStep {
     const left = sequence.tokens.length - sequence.sent;
-    const count = Math.min(left, this.chunkTokens());
+    const count = Math.min(left, this.chunkTokens(sequence));
     const last = count === left;
     const slice: SequenceSlice = { slot: sequence.slot, position: sequence.sent, tokens: count, sample: last };
     const tokens = sequence.tokens.slice(sequence.sent, sequence.sent + count);
@@ -423,10 +420,9 @@ export class HeadScheduler {
     return { step, operations: this.operations.splice(0), slices, tokens: Int32Array.from(tokens) };
   }
 
-  private chunkTokens(): number {
-    // Several chunks of a lone prompt overlap across stages, so it is cut even when nobody else waits.
-    if (!this.isDecoding()) return this.settings.stages === 1 ? this.settings.batchTokens : Math.max(MIN_LONE_CHUNK, Math.ceil(this.settings.batchTokens / 2));
-    return this.pace.tokens(this.settings.batchTokens);
+  private chunkTokens({ tokens }: Sequence): number {
+    const { stages, batchTokens } = this.settings;
+    return this.isDecoding() ? this.pace.tokens(batchTokens) : this.pace.loneTokens(tokens.length, stages, batchTokens);
   }
 }
 

@@ -1,15 +1,23 @@
 /**
- * How large a chunk of a prompt may be while other sequences decode.
+ * How large a chunk of a prompt may be: while other sequences decode, and of a prompt that has the ring for itself.
  *
  * Chunks and decode steps take turns, so the time between two tokens of a sequence grows by chunk / decode step. Both are
  * measured as the runners' compute time, and the chunk follows: whatever an engine's cost is made of, the next chunk
- * is scaled by how far the last one was off. Pure.
+ * is scaled by how far the last one was off.
+ *
+ * A lone prompt goes through the stages in chunks, one behind the other. Small chunks keep more stages busy at its two
+ * ends; large ones read the weights less often. Both follow from what a step costs with few tokens and what a token more
+ * costs. Pure.
  */
 
 /** A chunk may cost this many decode steps: two would make a token's gap three times the normal one; the rest is margin. */
 export const CHUNK_IN_DECODE_STEPS = 1.5;
 /** Smallest chunk in tokens, however slow the ring is. */
 export const MIN_PREFILL_CHUNK = 4;
+/** Chunks of a prompt that has the ring for itself: at least so many tokens, in multiples of so many. */
+export const LONE_CHUNK_STEP = 32;
+/** Smaller chunks do not show what a token more costs. */
+const TELLING_TOKENS = 8;
 /** A chunk grows or shrinks by no more than this factor from one to the next. */
 const LARGEST_CHANGE = 2;
 /** Weight of the newest decode step. */
@@ -19,6 +27,8 @@ export class PrefillPace {
   private decodeMicros = 0;
   /** Tokens of the last decode step. */
   private decodeRows = 1;
+  /** The last that was not too small to tell what a token more costs. */
+  private telling: { readonly tokens: number; readonly micros: number } | null = null;
   /** Null while none was measured beside running answers. */
   private chunk: number | null = null;
 
@@ -33,7 +43,9 @@ export class PrefillPace {
 
   /** A chunk of `tokens` took `computeMicros`. Chunks of another size than asked for (a prompt's rest) count by share. */
   chunkMeasured(tokens: number, computeMicros: number): void {
-    if (computeMicros <= 0 || tokens <= 0 || this.decodeMicros === 0) return;
+    if (computeMicros <= 0 || tokens <= 0) return;
+    if (tokens >= TELLING_TOKENS) this.telling = { tokens, micros: computeMicros };
+    if (this.decodeMicros === 0) return;
     const affordable = tokens * (CHUNK_IN_DECODE_STEPS * this.decodeMicros / computeMicros);
     const before = this.chunk ?? this.firstChunk();
     this.chunk = Math.min(before * LARGEST_CHANGE, Math.max(before / LARGEST_CHANGE, affordable));
@@ -42,6 +54,21 @@ export class PrefillPace {
   /** Tokens that the next chunk may have, at most `batchTokens`. */
   tokens(batchTokens: number): number {
     return Math.min(batchTokens, Math.max(MIN_PREFILL_CHUNK, Math.floor(this.chunk ?? this.firstChunk())));
+  }
+
+  /**
+   * Tokens in each chunk of a lone prompt of `promptTokens`. With `c` tokens in a chunk the ring takes
+   * (promptTokens / c + stages - 1) * (weights + c * token) / stages, which is least where c is the root below.
+   */
+  loneTokens(promptTokens: number, stages: number, batchTokens: number): number {
+    if (stages === 1) return batchTokens;
+    const most = Math.max(LONE_CHUNK_STEP, Math.ceil(batchTokens / 2));
+    const { telling, decodeRows, decodeMicros } = this;
+    if (telling === null || decodeMicros === 0 || telling.tokens <= decodeRows || telling.micros <= decodeMicros) return most;
+    const tokenMicros = (telling.micros - decodeMicros) / (telling.tokens - decodeRows);
+    const weightsMicros = Math.max(0, decodeMicros - decodeRows * tokenMicros);
+    const best = Math.sqrt(promptTokens * weightsMicros / ((stages - 1) * tokenMicros));
+    return Math.min(most, LONE_CHUNK_STEP * Math.max(1, Math.round(best / LONE_CHUNK_STEP)));
   }
 
   /** A token of a chunk costs no more than one of a decode step, which reads the same weights for fewer of them. */

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { CHUNK_IN_DECODE_STEPS, MIN_PREFILL_CHUNK, PrefillPace } from '../../src/core/prefill-pace.js';
+import { CHUNK_IN_DECODE_STEPS, LONE_CHUNK_STEP, MIN_PREFILL_CHUNK, PrefillPace } from '../../src/core/prefill-pace.js';
 
 /** Chunks one after the other on an engine with this cost. */
 function settled(pace: PrefillPace, costMicros: (tokens: number) => number, batchTokens = 512): number {
@@ -47,5 +47,35 @@ describe('the size of chunks beside running answers', () => {
     const before = settled(pace, (tokens) => 500 * tokens);
     pace.decodeMeasured(1, 900_000);
     expect(settled(pace, (tokens) => 500 * tokens)).toBeLessThan(before * 1.5);
+  });
+});
+
+describe('the chunks of a prompt that has the ring for itself', () => {
+  /** Chunks through stages of equal speed: when the last one leaves the last stage. */
+  function ringMicros(prompt: number, chunk: number, stages: number, costMicros: (tokens: number) => number): number {
+    return (Math.ceil(prompt / chunk) + stages - 1) * costMicros(chunk) / stages;
+  }
+
+  function learned(costMicros: (tokens: number) => number, rows = 1): PrefillPace {
+    const pace = new PrefillPace();
+    pace.decodeMeasured(rows, costMicros(rows));
+    pace.chunkMeasured(256, costMicros(256));
+    return pace;
+  }
+
+  it('are about as good as the best ones, on an engine that computes and on one that reads weights', () => {
+    for (const costMicros of [(tokens: number) => 70_000 + 20_000 * tokens, (tokens: number) => 10_000 + 200 * tokens, (tokens: number) => 30_000 + 50 * tokens]) {
+      for (const [stages, prompt, rows] of [[2, 300, 1], [2, 2_048, 1], [2, 2_048, 16], [3, 2_048, 4], [3, 8_000, 1], [6, 8_000, 1]] as const) {
+        const chunk = learned(costMicros, rows).loneTokens(prompt, stages, 512);
+        const best = Math.min(...Array.from({ length: 8 }, (_, index) => ringMicros(prompt, 32 * (index + 1), stages, costMicros)));
+        expect(ringMicros(prompt, chunk, stages, costMicros), `${prompt} tokens, ${stages} stages, chunks of ${chunk}`).toBeLessThanOrEqual(1.15 * best);
+      }
+    }
+  });
+
+  it('are half a batch before anything was measured, a whole one in a ring of one', () => {
+    expect(new PrefillPace().loneTokens(2_048, 2, 512)).toBe(256);
+    expect(learned((tokens) => 20_000 * tokens).loneTokens(2_048, 1, 512)).toBe(512);
+    expect(learned((tokens) => 20_000 * tokens).loneTokens(100, 8, 512)).toBe(LONE_CHUNK_STEP);
   });
 });
