@@ -47,38 +47,46 @@ export interface RingTrace {
   readonly steps: readonly TracedStep[];
 }
 
+interface Recorded {
+  readonly beganMs: Millis;
+  readonly steps: TracedStep[];
+}
+
 interface SentStep {
   readonly atMs: Millis;
   readonly ahead: number;
-  readonly shares: readonly { readonly requestId: string; readonly tokens: number }[];
+  readonly shares: readonly { readonly trace: Recorded; readonly tokens: number }[];
   readonly tokens: number;
 }
 
 export class StepTraces {
   /** Of running sequences. */
-  private readonly requests = new Map<number, string>();
+  private readonly requests = new Map<number, Recorded>();
   private readonly sentSteps = new Map<number, SentStep>();
   /** The latest last. */
-  private readonly traces = new Map<string, { readonly beganMs: Millis; readonly steps: TracedStep[] }>();
+  private readonly traces = new Map<string, Recorded>();
 
   sent(step: { readonly step: number; readonly operations: readonly SequenceOperation[]; readonly slices: readonly SequenceSlice[] }, nowMs: Millis): void {
     for (const operation of step.operations) this.apply(operation, nowMs);
-    const shares = step.slices.flatMap(({ slot, tokens }) => {
-      const requestId = this.requests.get(slot);
-      return requestId === undefined ? [] : [{ requestId, tokens }];
-    });
-    this.sentSteps.set(step.step, { atMs: nowMs, ahead: this.sentSteps.size, shares, tokens: shares.reduce((sum, share) => sum + share.tokens, 0) });
+    const shares: { trace: Recorded; tokens: number }[] = [];
+    let all = 0;
+    for (const { slot, tokens } of step.slices) {
+      all += tokens;
+      const trace = this.requests.get(slot);
+      // Of most steps nothing is kept: their requests have all of theirs.
+      if (trace !== undefined && trace.steps.length < MAX_TRACED_STEPS) shares.push({ trace, tokens });
+    }
+    this.sentSteps.set(step.step, { atMs: nowMs, ahead: this.sentSteps.size, shares, tokens: all });
   }
 
   returned(step: number, stageMicros: readonly number[], nowMs: Millis): void {
     const sent = this.sentSteps.get(step);
     this.sentSteps.delete(step);
-    if (sent === undefined) return;
+    if (sent === undefined || sent.shares.length === 0) return;
     const computeMicros = stageMicros.reduce((sum, micros) => sum + micros, 0);
     const restMicros = Math.max(0, Math.round((nowMs - sent.atMs) * 1000) - computeMicros);
-    for (const { requestId, tokens } of sent.shares) {
-      const trace = this.traces.get(requestId);
-      if (trace === undefined || trace.steps.length >= MAX_TRACED_STEPS) continue;
+    for (const { trace, tokens } of sent.shares) {
+      if (trace.steps.length >= MAX_TRACED_STEPS) continue;
       trace.steps.push({ sentAfterMicros: Math.round((sent.atMs - trace.beganMs) * 1000), tokens, otherTokens: sent.tokens - tokens, ahead: sent.ahead, stageMicros, restMicros });
     }
   }
@@ -91,9 +99,10 @@ export class StepTraces {
   private apply(operation: SequenceOperation, nowMs: Millis): void {
     switch (operation.kind) {
       case 'open': {
-        this.requests.set(operation.slot, operation.sequenceId);
+        const trace: Recorded = { beganMs: nowMs, steps: [] };
+        this.requests.set(operation.slot, trace);
         this.traces.delete(operation.sequenceId);
-        this.traces.set(operation.sequenceId, { beganMs: nowMs, steps: [] });
+        this.traces.set(operation.sequenceId, trace);
         const [oldest] = this.traces.keys();
         if (this.traces.size > MAX_TRACED_REQUESTS && oldest !== undefined) this.traces.delete(oldest);
         break;
@@ -102,9 +111,9 @@ export class StepTraces {
         this.requests.delete(operation.slot);
         break;
       case 'move': {
-        const requestId = this.requests.get(operation.slot);
+        const trace = this.requests.get(operation.slot);
         this.requests.delete(operation.slot);
-        if (requestId !== undefined) this.requests.set(operation.to, requestId);
+        if (trace !== undefined) this.requests.set(operation.to, trace);
         break;
       }
     }
