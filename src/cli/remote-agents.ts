@@ -1,5 +1,5 @@
 /**
- * Agents on other machines, started through the system's ssh for as long as this one runs (seeds.md B15–B18).
+ * Agents on other machines, started through the system's ssh for as long as this one runs.
  *
  * A remote agent holds its standard input and ends with it, so that whatever happens to this process or to the
  * connection, nothing is left there. Every argument is quoted for the remote shell; whatever a login prints is skipped;

@@ -1,5 +1,5 @@
 /**
- * How many layers each node gets, by weight and capacity (seeds.md B10, B11): the part of placement that is only
+ * How many layers each node gets, by weight and capacity: the part of placement that is only
  * arithmetic. Integers throughout, so that every node computes the same counts whatever its machine.
  *
  * It must not know bytes of single layers: core/tiling.ts checks real bytes afterwards.

@@ -1,5 +1,5 @@
 /**
- * Which backend each shard computes on, and how people name devices (seeds.md A1–A3, B4).
+ * Which backend each shard computes on, and how people name devices.
  *
  * The coordinator alone knows what every node can compute on and what the model supports, so it decides, and the
  * decision travels in the plan. Pure: what a node has comes from its capabilities, never from its operating system.

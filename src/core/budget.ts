@@ -1,5 +1,5 @@
 /**
- * How many bytes a stage may take on each node (seeds.md B4, B5, B9): memory, limits, devices, reserve, and the
+ * How many bytes a stage may take on each node: memory, limits, devices, reserve, and the
  * memory that several agents on one machine share.
  *
  * It must not know the model beyond its supported backends, nor what other stages need.

@@ -1,5 +1,5 @@
 /**
- * The declarative cluster file: what its parsed data must look like, and what it means (seeds.md B1–B4, B13).
+ * The declarative cluster file: what its parsed data must look like, and what it means.
  *
  * One table of fields (core/cluster-file-fields.ts) gives types, defaults and documentation; here values are read
  * through it, and every problem names key and line. It must not know TOML, files or the network.

@@ -1,5 +1,5 @@
 /**
- * Who coordinates (ring.md, "Who decides"): one state machine a node, fed with claims, words and time.
+ * Who coordinates (docs/how-it-works.md, "Who decides"): one state machine a node, fed with claims, words and time.
  *
  * An incumbent stays. A newcomer listens before it dares; who lost a coordinator claims at once, staggered by rank among
  * the living so that one claim wins, and never while another node still hears a coordinator. There is no quorum: both sides of

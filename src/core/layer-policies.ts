@@ -1,6 +1,6 @@
 /**
  * Which layers go to which node under ram_balanced and throughput, with pins, exact node counts, cut rules and models
- * that must stay whole (seeds.md B10–B13). Pure and deterministic: ties break on node ids, no float is summed.
+ * that must stay whole. Pure and deterministic: ties break on node ids, no float is summed.
  *
  * It must not know how budgets came about, nor contexts and slots: core/placement.ts tries those.
  */

@@ -150,7 +150,7 @@ export function capacityOn(problem: LayerProblem, candidate: Candidate, range: L
   return Math.min(fitting, layerCapacity({ budgetBytes: hostBytes, extraBytes: 0, totalLayerBytes: beside, layers }));
 }
 
-/** seeds.md B10's words, then the numbers: those of the nodes, whose precision and cache may differ. */
+/** What does not fit, then the numbers: those of the nodes, whose precision and cache may differ. */
 export function doesNotFit(problem: LayerProblem, capacityLayers: number): LayerResult {
   const tables = problem.candidates.length === 0 ? [problem.table] : problem.candidates.map((candidate) => tableOn(problem, candidate));
   const wholes = tables.map((table) => stageBytes(table, { start: 0, end: problem.shape.layers }));

@@ -1,5 +1,5 @@
 /**
- * Layers as a person laid them (seeds.md B13): the manual policy, and pins under the other policies. Every mistake is
+ * Layers as a person laid them: the manual policy, and pins under the other policies. Every mistake is
  * its own error and names the nodes.
  */
 import { cutsWithin, excessText, isEmpty, rangeText, refuse, refusedReason } from './layer-problem.js';

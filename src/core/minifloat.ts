@@ -1,5 +1,5 @@
 /**
- * Small float formats by name, `f<N>e<X>m<Y>`: the grid of values that weights are rounded to (seeds.md B6).
+ * Small float formats by name, `f<N>e<X>m<Y>`: the grid of values that weights are rounded to.
  *
  * All codes are finite numbers (no infinity, no NaN), the bias is 2^(X-1) - 1, values beyond the largest saturate, NaN
  * becomes 0, ties go to the even code. It must not know how a rounded weight is stored.

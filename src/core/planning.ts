@@ -3,7 +3,7 @@
  * are left out with what reason.
  *
  * The policy itself is placement.ts, handed in. Memory that other instances' stages hold is taken off here, because a
- * node reports what its own runners hold as available (ring.md, "Data through the ring").
+ * node reports what its own runners hold as available.
  */
 import { backendOfDevice } from './backends.js';
 import type { PlacementInput, PlacementNode, PlacementResult } from './placement-types.js';
@@ -12,7 +12,7 @@ import type {
   Backend, Capabilities, DesiredState, GgmlCacheType, HeldModel, HeldShard, InstanceRequest, Millis, ModelShape, NodeId, NodeRecord, Plan, PlanNote,
 } from './types.js';
 
-/** Cache types that keep answers exact (engine.md, "Exactness"). */
+/** Cache types that keep answers exact (docs/how-it-works.md, "What is exact"). */
 const KEY_TYPE: GgmlCacheType = 'q8_0';
 const VALUE_TYPE: GgmlCacheType = 'f16';
 /** For key heads that do not fill q8_0's blocks: these two are exact together as well. */

@@ -1,5 +1,5 @@
 /**
- * The precision that a node's weights are kept in, as people name it (seeds.md B6).
+ * The precision that a node's weights are kept in, as people name it.
  *
  * Only names and what they mean; conversion is the engine's and the stage builder's work.
  */

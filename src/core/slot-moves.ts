@@ -1,7 +1,7 @@
 /**
  * When and how running sequences move together in the slots.
  *
- * Stages join only neighbouring slots into one engine call (engine.md); small holes they pad. Padding costs every step, a
+ * Stages join only neighbouring slots into one engine call; small holes they pad. Padding costs every step, a
  * move copies a slot's KV once: after a few steps over holes the last sequences go into the first holes. Pure; the head
  * tells the stages with the slot operations, so that a slot means the same everywhere.
  */

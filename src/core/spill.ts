@@ -1,5 +1,5 @@
 /**
- * Which layers of a stage its device has no room for (seeds.md B5): the first ones, so that the stage ends on the device
+ * Which layers of a stage its device has no room for: the first ones, so that the stage ends on the device
  * and its graph can be cut there.
  *
  * Pure arithmetic on the memory model. It must not know how much a device has, nor why.

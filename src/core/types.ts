@@ -176,7 +176,7 @@ export interface StagePlan {
   readonly rank: number;
   readonly nodeId: NodeId;
   readonly range: LayerRange;
-  /** Absent = the engine's own default (seeds.md A1). */
+  /** Absent = the engine's own default. */
   readonly backend?: Backend;
   /** Prediction of the memory model, in bytes, above an idle runner. */
   readonly predictedBytes: number;
@@ -275,7 +275,7 @@ export interface RequestedNode {
   readonly settings: NodeSettings;
 }
 
-/** What people may say of one node (seeds.md B). Every field absent = zero configuration. */
+/** What people may say of one node. Every field absent = zero configuration. */
 export interface NodeSettings {
   /** Cap of the budget, in bytes (decimal GB times 1e9). */
   readonly maxRamBytes?: number;

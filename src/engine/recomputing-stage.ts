@@ -1,8 +1,8 @@
 /**
- * A stage without a KV cache (`kv_cache = "none"`, seeds.md B6 and B7): it keeps what went into each slot and computes it
+ * A stage without a KV cache (`kv_cache = "none"`): it keeps what went into each slot and computes it
  * again with every step, one sequence after the other, in the cells of a single one.
  *
- * Any chunking gives the same numbers (engine.md, "Exactness"), so the tokens are the same as with a cache; only memory and
+ * Any chunking gives the same numbers (docs/how-it-works.md, "What is exact"), so the tokens are the same as with a cache; only memory and
  * time differ. It must not know the engine's calls: it drives an ordinary stage of one slot.
  */
 import { RingError } from '../core/errors.js';

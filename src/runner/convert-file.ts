@@ -1,5 +1,5 @@
 /**
- * Writes a GGUF again with its layers' matrices in another precision (seeds.md B6), with ggml's own arithmetic.
+ * Writes a GGUF again with its layers' matrices in another precision, with ggml's own arithmetic.
  *
  * Formats that ggml lacks are rounded to their grid and stored as bf16, which holds every value of at most eight bits
  * exactly: the numerics are the format's, the bytes are bf16's. What is there under the target's name is whole. It must

@@ -10,7 +10,7 @@ import { SILENT } from '../support/silent-log.js';
 const MODEL: HeldModel = { digest: 'd'.repeat(64), sizeBytes: 1_000, name: 'tiny', architecture: 'llama', layers: 2 };
 const PROMPT = [1, 2, 3];
 const PIECES = Array.from({ length: 100 }, (_, token) => new TextEncoder().encode(`${token} `));
-/** ring.md: the ring may be away this long. */
+/** The ring may be away this long. */
 const DEADLINE_MS = 120_000;
 
 class HandClock implements Clock {

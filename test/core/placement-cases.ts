@@ -89,7 +89,7 @@ export function inputOf(shape: ModelShape, nodes: readonly PlacementNode[], over
   };
 }
 
-/** Weights only: no cache, no buffers. The arithmetic of seeds.md B10–B12 and nothing else. */
+/** Weights only: no cache, no buffers. What placement adds up, and nothing else. */
 export const weightsOnly: MemoryModel = (shape) => {
   const weightsBefore = [0];
   for (const bytes of shape.layerBytes) weightsBefore.push((weightsBefore.at(-1) ?? 0) + bytes);

@@ -1,5 +1,5 @@
 /**
- * The promise of engine.md: logits through 2 and 3 stages equal the whole model's to the bit on cpu.
+ * The promise of docs/how-it-works.md: logits through 2 and 3 stages equal the whole model's to the bit on cpu.
  *
  * Random models of every splittable architecture with real layer counts at a tiny width, prompts longer than every
  * window. An architecture is in architectures.ts as splittable because it is here. No tolerance is used: all are 0.
