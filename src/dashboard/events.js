@@ -6,7 +6,7 @@ const SHOWN_MAX = 200;
 const NAMES = { membership: 'node', coordinator: 'lead', desired: 'model', healed: 'healed', offence: 'offence' };
 
 /** After a break the agent tells again what it told; another process counts from 1 again. */
-const SAME_MS = 3_000;
+const SAME_MS = 10_000;
 let shown = [];
 let names = new Map();
 

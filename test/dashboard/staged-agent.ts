@@ -35,7 +35,7 @@ export class StagedAgent extends ScriptedAgent {
   nodes: readonly NodeView[] = MACHINES.map(nodeOf);
   held: readonly ModelView[] = [{ ...MODEL, name: 'a-model-8b-q4_k_m', sizeBytes: 4.9 * GB, layers: 32, heldBy: [MAC, TOWER], loaded: false }];
   instances: readonly InstanceView[] = [];
-  private readonly events: ClusterUpdate[] = [];
+  private readonly events: { readonly what: 'membership' | 'healed'; readonly text: string; readonly atMs: number }[] = [];
   private readonly waiting = new Set<() => void>();
 
   override status(): ClusterStatus {
@@ -72,7 +72,7 @@ export class StagedAgent extends ScriptedAgent {
   }
 
   say(what: 'membership' | 'healed', text: string): void {
-    this.events.push({ kind: 'event', what, text, serial: this.events.length + 1, agoMs: 0 });
+    this.events.push({ what, text, atMs: performance.now() });
     for (const wake of [...this.waiting]) wake();
   }
 
@@ -87,8 +87,10 @@ export class StagedAgent extends ScriptedAgent {
         this.waiting.add(done);
         signal.addEventListener('abort', done, { once: true });
       });
-      yield* this.events.slice(told);
-      told = this.events.length;
+      for (; told < this.events.length; told += 1) {
+        const event = this.events[told];
+        if (event !== undefined) yield { kind: 'event', what: event.what, text: event.text, serial: told + 1, agoMs: Math.round(performance.now() - event.atMs) };
+      }
       yield { kind: 'status', status: this.status(), models: this.models(), requests: 0 };
       await news;
     }
