@@ -4,9 +4,9 @@
  */
 import type { ControlMessage } from './core/messages.js';
 import type { RingError } from './core/errors.js';
+import type { Pooling, SampledToken, SequenceOperation, SequenceSlice } from './core/step-types.js';
 import type {
-  ActivationType, Backend, Capabilities, Device, GgmlCacheType, HeldModel, HeldShard, KeyValueCachePolicy, LayerRange, LinkFigures, ModelShape, NodeId, Pooling, SampledToken,
-  SequenceOperation, SequenceSlice,
+  ActivationType, Backend, Capabilities, Device, GgmlCacheType, HeldModel, HeldShard, KeyValueCachePolicy, LayerRange, LinkFigures, ModelShape, NodeId,
 } from './core/types.js';
 
 export interface Clock {

@@ -3,7 +3,8 @@
  * It must not know agents or texts.
  */
 import { join } from 'node:path';
-import type { ActivationType, SequenceOperation } from '../../src/core/types.js';
+import type { SequenceOperation } from '../../src/core/step-types.js';
+import type { ActivationType } from '../../src/core/types.js';
 import { packStates, unpackStates } from '../../src/engine/packed-states.js';
 import { openStage } from '../../src/engine/stage.js';
 import { readGgufHeader } from '../../src/model/gguf-reader.js';

@@ -3,7 +3,7 @@
  * pipe, no network, no scheduler. Blocks while it computes, so it is a process of its own.
  */
 import { errorMessageOf } from '../../src/core/errors.js';
-import type { SamplingSettings } from '../../src/core/types.js';
+import type { SamplingSettings } from '../../src/core/step-types.js';
 import { openStage } from '../../src/engine/stage.js';
 import type { StageEngine } from '../../src/ports.js';
 import { floorCommand } from './floor-messages.js';

@@ -5,7 +5,8 @@
  * The text is cut into windows that each begin anew; all of them are scored token by token, several windows at a time.
  * It must not know agents or rings: a model in this process.
  */
-import type { GgmlCacheType, SamplingSettings } from '../../src/core/types.js';
+import type { SamplingSettings } from '../../src/core/step-types.js';
+import type { GgmlCacheType } from '../../src/core/types.js';
 import { openStage } from '../../src/engine/stage.js';
 import { openVocabulary } from '../../src/engine/vocabulary.js';
 import type { StageOptions } from '../../src/ports.js';

@@ -4,7 +4,7 @@
  */
 import { REASONING_MARK_TEXTS } from '../core/reasoning.js';
 import { TOOL_MARK_TEXTS } from '../core/tools/tool-use.js';
-import type { TokenProbability } from '../core/types.js';
+import type { TokenProbability } from '../core/step-types.js';
 import type { VocabularyTable } from '../ports.js';
 import type { CompletionTask, TextProbability } from './service.js';
 

@@ -5,7 +5,8 @@
  * or stages: it asks for answers as everybody does.
  */
 import { RingError } from '../core/errors.js';
-import type { HeldModel, Pooling, SamplingSettings } from '../core/types.js';
+import type { Pooling, SamplingSettings } from '../core/step-types.js';
+import type { HeldModel } from '../core/types.js';
 import { EitherSignal } from '../either-signal.js';
 import type { ModelDetails } from '../ports.js';
 import type { CompletionEvent, CompletionTask, EmbeddingAnswer, EmbeddingTask, Prompt } from './service.js';

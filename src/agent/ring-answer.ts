@@ -8,7 +8,8 @@
 import { RingError } from '../core/errors.js';
 import { lifeOf } from '../core/instance-life.js';
 import type { ControlMessage, FinishReason, TokenMessage } from '../core/messages.js';
-import type { HeldModel, Instance, NodeId, Plan, SamplingSettings } from '../core/types.js';
+import type { SamplingSettings } from '../core/step-types.js';
+import type { HeldModel, Instance, NodeId, Plan } from '../core/types.js';
 import type { Clock, Log } from '../ports.js';
 import { failureOf } from './models.js';
 import { orAborted } from './or-aborted.js';

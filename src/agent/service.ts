@@ -5,8 +5,9 @@
 import type { FinishReason } from '../core/messages.js';
 import type { ReasoningMarks } from '../core/reasoning.js';
 import type { ToolCalling, ToolDefinition } from '../core/tools/tool-use.js';
+import type { SamplingSettings } from '../core/step-types.js';
 import type {
-  ActivationType, Backend, Capabilities, GgmlCacheType, HeldModel, InstanceLife, InstanceState, LayerRange, NodeId, Plan, PlacementPolicy, PlanNote, RequestedNode, SamplingSettings,
+  ActivationType, Backend, Capabilities, GgmlCacheType, HeldModel, InstanceLife, InstanceState, LayerRange, NodeId, Plan, PlacementPolicy, PlanNote, RequestedNode,
   Spill, StageState, Term, TokenPace,
 } from '../core/types.js';
 import type { RingTrace } from '../core/step-traces.js';

@@ -5,8 +5,8 @@
 import { z } from 'zod';
 import { RingError } from '../core/errors.js';
 import { objectGrammar, schemaGrammar } from '../core/grammar/json-grammar.js';
-import { MAX_GRAMMAR_CHARACTERS } from '../core/types.js';
-import type { Grammar } from '../core/types.js';
+import { MAX_GRAMMAR_CHARACTERS } from '../core/step-types.js';
+import type { Grammar } from '../core/step-types.js';
 import { ApiError } from './api-error.js';
 
 const schema = z.union([z.record(z.string(), z.unknown()), z.boolean()], 'must be a JSON schema');

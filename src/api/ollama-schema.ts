@@ -6,7 +6,7 @@
  * name; what is about Ollama's own memory (num_ctx, num_gpu, …) passes: here the plan decides. It must not know HTTP.
  */
 import { z } from 'zod';
-import { MAX_ALTERNATIVES } from '../core/types.js';
+import { MAX_ALTERNATIVES } from '../core/step-types.js';
 import { ApiError } from './api-error.js';
 import { keepAliveField } from './keep-alive-field.js';
 import { MODEL_NAME_LENGTH_MAX, parseChatRequest, parseFields, parseTextRequest, thinkingVariables } from './openai-schema.js';

@@ -9,7 +9,7 @@
 import { z } from 'zod';
 import type { ChatMessage, CompletionTask, Prompt } from '../agent/service.js';
 import { STOP_STRING_LENGTH_MAX, STOP_STRINGS_MAX } from '../core/stop-sequence.js';
-import { MAX_ALTERNATIVES } from '../core/types.js';
+import { MAX_ALTERNATIVES } from '../core/step-types.js';
 import { grammarField, jsonSchemaField, requestedGrammar, responseFormatField } from './answer-grammar.js';
 import { ApiError } from './api-error.js';
 import { dropNeutralFields } from './openai-fields.js';

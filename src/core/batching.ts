@@ -18,7 +18,8 @@ import { PrefixCache } from './prefix-cache.js';
 import type { Placement, SlotHistory } from './prefix-cache.js';
 import { SlotMoves } from './slot-moves.js';
 import { MAX_DRAFT_TOKENS, Speculation } from './speculation.js';
-import type { NodeId, SampledToken, SamplingSettings, SequenceOperation, SequenceSlice } from './types.js';
+import type { SampledToken, SamplingSettings, SequenceOperation, SequenceSlice } from './step-types.js';
+import type { NodeId } from './types.js';
 import { WaitingLine } from './waiting-line.js';
 
 export interface BatchingSettings {

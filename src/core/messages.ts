@@ -4,8 +4,9 @@
  * Membership and election live on `alive`, `record`, `coordinator` and `stages`; requests on the rest. Activations do
  * not travel here: they have a link per edge of the ring (wire/activation-codec.ts).
  */
+import type { SamplingSettings, TokenProbability } from './step-types.js';
 import type {
-  DesiredState, InstanceRequest, NodeId, NodeRecord, SamplingSettings, StageStatus, Term, TokenProbability,
+  DesiredState, InstanceRequest, NodeId, NodeRecord, StageStatus, Term,
 } from './types.js';
 import type { ErrorCode } from './errors.js';
 import type { RingTrace } from './step-traces.js';

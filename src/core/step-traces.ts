@@ -4,7 +4,8 @@
  * Pure; the head tells it what it sends and what comes around. Bounded: some requests, some steps of each, numbers only. It
  * must not see a token.
  */
-import type { Millis, NodeId, SequenceOperation, SequenceSlice } from './types.js';
+import type { SequenceOperation, SequenceSlice } from './step-types.js';
+import type { Millis, NodeId } from './types.js';
 
 /** More than a ring has slots: who asks for the trace of an answer that has just ended finds it. */
 export const MAX_TRACED_REQUESTS = 64;

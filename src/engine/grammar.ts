@@ -7,8 +7,8 @@
  * It must not know sequences or draws.
  */
 import { RingError } from '../core/errors.js';
-import { MAX_GRAMMAR_CHARACTERS } from '../core/types.js';
-import type { Grammar } from '../core/types.js';
+import { MAX_GRAMMAR_CHARACTERS } from '../core/step-types.js';
+import type { Grammar } from '../core/step-types.js';
 import { Candidates } from './candidates.js';
 import type { Llama } from './llama.js';
 

@@ -3,7 +3,8 @@
  * quarter), packed and unpacked with the engine's own arithmetic. It must not know frames or stages.
  */
 import { RingError } from '../core/errors.js';
-import type { ActivationType, PackedStates } from '../core/types.js';
+import type { PackedStates } from '../core/step-types.js';
+import type { ActivationType } from '../core/types.js';
 import { GGML_F16, GGML_Q8_0 } from '../model/ggml-types.js';
 import { quantizeChunk, typeTraits } from './quantize.js';
 

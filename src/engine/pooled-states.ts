@@ -5,7 +5,7 @@
  * slots, stages or what the vector is for; the caller has told the engine to keep hidden states (`llama_set_embeddings`).
  */
 import { RingError } from '../core/errors.js';
-import type { Pooling, SequenceSlice } from '../core/types.js';
+import type { Pooling, SequenceSlice } from '../core/step-types.js';
 import { viewMemory } from './llama.js';
 import type { Llama } from './llama.js';
 import type { EngineCall } from './slot-packing.js';

@@ -1,5 +1,5 @@
 /** How likely a token was, from the logits of the whole vocabulary: softmax in double precision. Pure. */
-import type { TokenProbability } from '../core/types.js';
+import type { TokenProbability } from '../core/step-types.js';
 
 /** `alternatives` of the likeliest tokens come with it; of equal ones the lower id first. */
 export function tokenProbability(logits: Float32Array, token: number, alternatives: number): TokenProbability {

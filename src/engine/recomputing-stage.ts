@@ -6,7 +6,7 @@
  * time differ. It must not know the engine's calls: it drives an ordinary stage of one slot.
  */
 import { RingError } from '../core/errors.js';
-import type { SampledToken, SequenceOperation, SequenceSlice } from '../core/types.js';
+import type { SampledToken, SequenceOperation, SequenceSlice } from '../core/step-types.js';
 import type { StageEngine, StageInput, StageOptions, StageOutput } from '../ports.js';
 
 type OpenOperation = Extract<SequenceOperation, { kind: 'open' }>;

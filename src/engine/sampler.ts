@@ -7,7 +7,7 @@
  * It must not know slots or stages.
  */
 import { RingError } from '../core/errors.js';
-import type { SamplingSettings, TokenProbability } from '../core/types.js';
+import type { SamplingSettings, TokenProbability } from '../core/step-types.js';
 import { GrammarState } from './grammar.js';
 import type { GrammarVocabulary } from './grammar.js';
 import { viewMemory } from './llama.js';

@@ -5,7 +5,7 @@
  * grouped by token count, and small holes of free slots are closed with padding lanes. Pure: it must not know the engine.
  */
 import { assert } from '../core/errors.js';
-import type { SequenceSlice } from '../core/types.js';
+import type { SequenceSlice } from '../core/step-types.js';
 import { paddedLanes } from './padding-choice.js';
 
 /** Largest hole that is closed with padding: a padded lane costs less than another pass over the weights. */

@@ -6,7 +6,7 @@
  */
 import { RingError } from '../core/errors.js';
 import { MAX_DRAFT_TOKENS } from '../core/speculation.js';
-import type { SequenceSlice } from '../core/types.js';
+import type { SequenceSlice } from '../core/step-types.js';
 import type { PooledStates } from './pooled-states.js';
 import type { SequenceSampler } from './sampler.js';
 import { MAX_PADDED_LANE_TOKENS } from './slot-packing.js';

@@ -6,7 +6,7 @@
  */
 import { RingError } from '../core/errors.js';
 import { MAX_DRAFT_TOKENS } from '../core/speculation.js';
-import type { SampledToken, SequenceOperation, SequenceSlice } from '../core/types.js';
+import type { SampledToken, SequenceOperation, SequenceSlice } from '../core/step-types.js';
 import { architectureRules } from '../model/architectures.js';
 import type { StageEngine, StageInput, StageOptions, StageOutput } from '../ports.js';
 import { DecodeBatch } from './decode-batch.js';

@@ -3,7 +3,7 @@
  *
  * It must not know placement or the ring.
  */
-import type { Pooling } from '../core/types.js';
+import type { Pooling } from '../core/step-types.js';
 import type { ModelDetails } from '../ports.js';
 import type { GgufHeader } from './gguf-reader.js';
 import { metadataNumber, metadataText } from './gguf-values.js';

@@ -8,10 +8,8 @@
  * lies about its shape is `bad_frame`.
  */
 import { RingError } from '../core/errors.js';
-import {
-  MAX_ALTERNATIVES, MAX_GRAMMAR_CHARACTERS, MAX_GRAMMAR_START_CHARACTERS, MAX_GRAMMAR_STARTS,
-} from '../core/types.js';
-import type { Grammar, PackedStates, Pooling, SampledToken, SamplingSettings, SequenceOperation, SequenceSlice, TokenProbability } from '../core/types.js';
+import { MAX_ALTERNATIVES, MAX_GRAMMAR_CHARACTERS, MAX_GRAMMAR_START_CHARACTERS, MAX_GRAMMAR_STARTS } from '../core/step-types.js';
+import type { Grammar, PackedStates, Pooling, SampledToken, SamplingSettings, SequenceOperation, SequenceSlice, TokenProbability } from '../core/step-types.js';
 import { ringagent } from './gen/messages.js';
 
 const { Header, DType, Pooling: WirePooling } = ringagent.activation;

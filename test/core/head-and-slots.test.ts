@@ -5,7 +5,7 @@
 import { describe, expect, it } from 'vitest';
 import { HeadScheduler } from '../../src/core/batching.js';
 import type { HeadStep } from '../../src/core/batching.js';
-import type { SampledToken, SequenceOperation } from '../../src/core/types.js';
+import type { SampledToken, SequenceOperation } from '../../src/core/step-types.js';
 
 const sampling = {
   temperature: 0, topK: 0, topP: 1, minP: 0, seed: 1, repeatPenalty: 1, frequencyPenalty: 0, presencePenalty: 0, ignoreEos: false, logitBias: [],

@@ -1,7 +1,7 @@
 /** The record of a request's first steps: whose tokens were in which step, what each stage took, and its bounds. */
 import { describe, expect, it } from 'vitest';
 import { MAX_TRACED_REQUESTS, MAX_TRACED_STEPS, StepTraces } from '../../src/core/step-traces.js';
-import type { SequenceOperation, SequenceSlice } from '../../src/core/types.js';
+import type { SequenceOperation, SequenceSlice } from '../../src/core/step-types.js';
 
 const open = (slot: number, sequenceId: string): SequenceOperation => ({
   kind: 'open', slot, sequenceId, origin: 'origin', promptLength: 1, promptTokens: [], emittedTokens: [],

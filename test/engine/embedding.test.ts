@@ -3,7 +3,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import type { Pooling } from '../../src/core/types.js';
+import type { Pooling } from '../../src/core/step-types.js';
 import { DecodeBatch } from '../../src/engine/decode-batch.js';
 import { viewMemory } from '../../src/engine/llama.js';
 import { loadModel } from '../../src/engine/model-loader.js';

@@ -2,7 +2,7 @@
  * What the engine's tests share: the built-in model's stage options, and a small driver that feeds a stage.
  */
 import { fileURLToPath } from 'node:url';
-import type { SamplingSettings } from '../../src/core/types.js';
+import type { SamplingSettings } from '../../src/core/step-types.js';
 import type { StageEngine, StageOptions } from '../../src/ports.js';
 
 export const MODEL_FILE = fileURLToPath(new URL('../../models/kjv-q8_0.gguf', import.meta.url));

@@ -1,7 +1,7 @@
 /** Answers that follow a grammar: the engine's part. */
 import { afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { RingError } from '../../src/core/errors.js';
-import type { SamplingSettings } from '../../src/core/types.js';
+import type { SamplingSettings } from '../../src/core/step-types.js';
 import { openStage } from '../../src/engine/stage.js';
 import { openVocabulary } from '../../src/engine/vocabulary.js';
 import type { StageEngine, StageInput, Vocabulary } from '../../src/ports.js';

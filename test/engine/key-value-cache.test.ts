@@ -2,7 +2,8 @@
 import { describe, expect, it } from 'vitest';
 import { stageBytes, libllamaMemory } from '../../src/core/memory-model.js';
 import { nodeTable } from '../../src/core/node-tables.js';
-import type { KeyValueCachePolicy, SamplingSettings, SequenceOperation } from '../../src/core/types.js';
+import type { SamplingSettings, SequenceOperation } from '../../src/core/step-types.js';
+import type { KeyValueCachePolicy } from '../../src/core/types.js';
 import { openStage } from '../../src/engine/stage.js';
 import { readGgufHeader } from '../../src/model/gguf-reader.js';
 import { modelShape } from '../../src/model/model-shape.js';

@@ -1,6 +1,6 @@
 /** Batches with padding lanes before, between and behind them, whole and in stages: no answer changes by it. */
 import { afterEach, beforeAll, describe, expect, it } from 'vitest';
-import type { SampledToken } from '../../src/core/types.js';
+import type { SampledToken } from '../../src/core/step-types.js';
 import { readGgufHeader } from '../../src/model/gguf-reader.js';
 import type { GgufHeader } from '../../src/model/gguf-reader.js';
 import type { StageEngine } from '../../src/ports.js';

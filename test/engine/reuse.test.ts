@@ -1,7 +1,7 @@
 /** What a slot holds may be gone on with or copied, and no bit of any answer changes. */
 import { afterEach, describe, expect, it } from 'vitest';
 import { RingError } from '../../src/core/errors.js';
-import type { SequenceOperation } from '../../src/core/types.js';
+import type { SequenceOperation } from '../../src/core/step-types.js';
 import { openStage } from '../../src/engine/stage.js';
 import type { StageEngine, StageOptions } from '../../src/ports.js';
 import { differences, feed, generate, GREEDY, open, syntheticPrompt, wholeOptions } from './engine-support.js';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { SequenceSlice } from '../../src/core/types.js';
+import type { SequenceSlice } from '../../src/core/step-types.js';
 import { packCalls } from '../../src/engine/slot-packing.js';
 
 function slices(...entries: readonly (readonly [slot: number, tokens: number])[]): SequenceSlice[] {

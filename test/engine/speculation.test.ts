@@ -3,7 +3,7 @@ import { afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { HeadScheduler } from '../../src/core/batching.js';
 import type { BatchingCounters } from '../../src/core/batching.js';
 import { RingError } from '../../src/core/errors.js';
-import type { SampledToken, SamplingSettings } from '../../src/core/types.js';
+import type { SampledToken, SamplingSettings } from '../../src/core/step-types.js';
 import { openStage } from '../../src/engine/stage.js';
 import { readGgufHeader } from '../../src/model/gguf-reader.js';
 import type { GgufHeader } from '../../src/model/gguf-reader.js';

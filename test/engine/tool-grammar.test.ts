@@ -7,7 +7,7 @@ import { afterThoughts } from '../../src/core/grammar/after-thoughts.js';
 import { schemaGrammar } from '../../src/core/grammar/json-grammar.js';
 import { toolGrammar } from '../../src/core/tools/tool-grammar.js';
 import type { ToolCalling, ToolDefinition, ToolStyle } from '../../src/core/tools/tool-use.js';
-import type { Grammar, SamplingSettings } from '../../src/core/types.js';
+import type { Grammar, SamplingSettings } from '../../src/core/step-types.js';
 import { GrammarState, GrammarVocabulary } from '../../src/engine/grammar.js';
 import { loadModel } from '../../src/engine/model-loader.js';
 import { openVocabulary } from '../../src/engine/vocabulary.js';

@@ -1,7 +1,8 @@
 /** Decoders of what peers and runners send, each with what it is meant to read. */
 import type { ControlMessage } from '../../src/core/messages.js';
 import { RingError } from '../../src/core/errors.js';
-import type { NodeRecord, Plan, SamplingSettings } from '../../src/core/types.js';
+import type { SamplingSettings } from '../../src/core/step-types.js';
+import type { NodeRecord, Plan } from '../../src/core/types.js';
 import { decodeActivation, decodeActivationHeader, encodeActivation } from '../../src/wire/activation-codec.js';
 import type { Activation } from '../../src/wire/activation-codec.js';
 import { decodeControl, encodeControl, encodeSignal } from '../../src/wire/control-codec.js';

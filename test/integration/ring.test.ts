@@ -6,7 +6,7 @@ import OpenAI from 'openai';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { normalised } from '../../src/agent/embeddings.js';
 import type { ClusterStatus } from '../../src/agent/service.js';
-import type { SamplingSettings } from '../../src/core/types.js';
+import type { SamplingSettings } from '../../src/core/step-types.js';
 import { readGgufHeader } from '../../src/model/gguf-reader.js';
 import { builtInModelPath } from '../../src/model/model-store.js';
 import type { StageEngine } from '../../src/ports.js';

@@ -1,7 +1,8 @@
 /** A4: what a runner does with the backend that its stage was given: the first thing, before the engine is there. */
 import { existsSync, readFileSync } from 'node:fs';
 import { afterEach, describe, expect, it } from 'vitest';
-import type { Backend, SampledToken } from '../../src/core/types.js';
+import type { SampledToken } from '../../src/core/step-types.js';
+import type { Backend } from '../../src/core/types.js';
 import type { RunnerEvents } from '../../src/ports.js';
 import { RunnerProcess } from '../../src/process/runner-process.js';
 import { decodeActivationHeader, encodeActivation } from '../../src/wire/activation-codec.js';

@@ -5,7 +5,7 @@
  * sequence's past or on a wrong position changes every later token: an answer is right only if the ring did everything
  * right. Hidden states are whole numbers below 2^24, which f32 holds exactly.
  */
-import type { SamplingSettings } from '../../src/core/types.js';
+import type { SamplingSettings } from '../../src/core/step-types.js';
 
 export const VOCABULARY_SIZE = 64;
 export const HIDDEN_SIZE = 2;

@@ -4,7 +4,8 @@
  */
 import { RingError } from '../../src/core/errors.js';
 import { MAX_DRAFT_TOKENS } from '../../src/core/speculation.js';
-import type { LayerRange, SampledToken, SamplingSettings, SequenceOperation, SequenceSlice } from '../../src/core/types.js';
+import type { SampledToken, SamplingSettings, SequenceOperation, SequenceSlice } from '../../src/core/step-types.js';
+import type { LayerRange } from '../../src/core/types.js';
 import type { StageInput, StageRole } from '../../src/ports.js';
 import { draw, embed, END_TOKEN, handOn, heard, HIDDEN_SIZE, history, remember } from './fake-model.js';
 import type { Hidden } from './fake-model.js';

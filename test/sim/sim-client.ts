@@ -5,7 +5,8 @@
 import type { CompletionTask } from '../../src/agent/service.js';
 import { errorCodeOf, errorMessageOf } from '../../src/core/errors.js';
 import type { ErrorCode } from '../../src/core/errors.js';
-import type { ModelShape, SamplingSettings } from '../../src/core/types.js';
+import type { SamplingSettings } from '../../src/core/step-types.js';
+import type { ModelShape } from '../../src/core/types.js';
 import type { AgentWorld, Life } from './agent-world.js';
 import { answerOf, END_TOKEN, pieceOf } from './fake-model.js';
 import type { Random } from './random.js';

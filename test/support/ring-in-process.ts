@@ -1,6 +1,6 @@
 /** A ring of stages in one process, without agents: what the stages compute, and nothing else. */
 import { join } from 'node:path';
-import type { SamplingSettings } from '../../src/core/types.js';
+import type { SamplingSettings } from '../../src/core/step-types.js';
 import { openStage } from '../../src/engine/stage.js';
 import type { GgufHeader } from '../../src/model/gguf-reader.js';
 import { embeddingInModel, planStageFile } from '../../src/model/stage-file.js';

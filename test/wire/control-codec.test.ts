@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import type { ControlMessage } from '../../src/core/messages.js';
 import { errorCodeOf } from '../../src/core/errors.js';
-import type { NodeRecord, Plan, SamplingSettings, StagePlan } from '../../src/core/types.js';
+import type { SamplingSettings } from '../../src/core/step-types.js';
+import type { NodeRecord, Plan, StagePlan } from '../../src/core/types.js';
 import { decodeControl, encodeControl, encodeSignal } from '../../src/wire/control-codec.js';
 import { ringagent } from '../../src/wire/gen/messages.js';
 

@@ -1,5 +1,5 @@
 /** A grammar for the part of an answer that comes behind its thoughts. Pure. */
-import type { Grammar } from '../types.js';
+import type { Grammar } from '../step-types.js';
 
 const ROOT = /^([ \t]*)root([ \t]*::=)/gm;
 const ANSWER = 'answer-root';

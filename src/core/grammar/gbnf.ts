@@ -5,7 +5,7 @@
  * know JSON. Pure.
  */
 import { RingError } from '../errors.js';
-import { MAX_GRAMMAR_CHARACTERS } from '../types.js';
+import { MAX_GRAMMAR_CHARACTERS } from '../step-types.js';
 
 /** Most repetitions of one item in one place; more are made of blocks of so many. The engine's own limit is 2,000. */
 const BLOCK = 500;

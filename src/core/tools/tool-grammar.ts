@@ -8,7 +8,7 @@ import { RingError } from '../errors.js';
 import { GrammarBuilder, literal, oneOf } from '../grammar/gbnf.js';
 import { JsonRules } from '../grammar/json-rules.js';
 import { schemaRule } from '../grammar/json-schema.js';
-import type { Grammar } from '../types.js';
+import type { Grammar } from '../step-types.js';
 import { CALL_CLOSE, CALL_OPEN, LIST_OPEN } from './tool-use.js';
 import type { ToolCalling, ToolDefinition, ToolStyle } from './tool-use.js';
 
