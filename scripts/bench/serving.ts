@@ -8,6 +8,7 @@ import { withRing } from './ring.js';
 import type { RingOptions } from './ring.js';
 import { tokensOf } from './agents.js';
 import type { Agent } from './agents.js';
+import { watchOtherWork } from './other-work.js';
 import { spreadOf } from './statistics.js';
 
 const SLOTS = 16;
@@ -50,6 +51,8 @@ export interface ServingSample {
   readonly prefillTokensPerSecond: number | null;
   readonly prefix: { readonly firstTokenMs: number; readonly againMs: number } | null;
   readonly guest: GuestSample | null;
+  /** Share of all cores that went to others meanwhile, 0..1; null where it cannot be seen. */
+  readonly otherWork: number | null;
 }
 
 interface GuestSample {
@@ -80,6 +83,7 @@ export async function measureServing(options: Omit<RingOptions, 'slots' | 'pinne
       return Array.from({ length: tokens }, (_, index) => 3 + ((salt * 7_919 + index * 104_729 + index * index) % 2_000));
     };
     await ask({ prompt: fresh(PROMPT_TOKENS), tokens: 4, temperature: 1, seed: 1 });
+    const otherWork = watchOtherWork(agents.map(({ pid }) => pid));
     const { only } = options.settings;
     const wants = (part: string): boolean => only === null || only.has(part);
     const rates = [];
@@ -94,7 +98,7 @@ export async function measureServing(options: Omit<RingOptions, 'slots' | 'pinne
       ? { firstTokenMs: await firstTokenMs([...shared, ...fresh(PROMPT_TOKENS)]), againMs: await firstTokenMs([...shared, ...fresh(PROMPT_TOKENS)]) }
       : null;
     const guest = wants('guest') ? await withGuest(ask, fresh) : null;
-    return { agents: options.agents, rates, prefillTokensPerSecond, prefix, guest };
+    return { agents: options.agents, rates, prefillTokensPerSecond, prefix, guest, otherWork: otherWork() };
   });
 }
 
@@ -112,6 +116,7 @@ export function servingLines(samples: readonly ServingSample[]): readonly string
     row(`gap of ${HOSTS} answers, ms`, samples, one, ({ guest }) => guest?.normalGapMs),
     row(`  longest beside a prompt of ${GUEST_TOKENS}, times that`, samples, null, ({ guest }) => (guest === null ? null : guest.longestGapMs / guest.normalGapMs)),
     row('  that prompt, tok/s', samples, one, ({ guest }) => guest?.tokensPerSecond),
+    row('the machine\'s other work, % of its cores', samples, null, ({ otherWork }) => (otherWork === null ? null : 100 * otherWork)),
   ]);
 }
 

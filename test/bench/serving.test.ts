@@ -8,7 +8,7 @@ function sample(agents: number): ServingSample {
     agents,
     rates: [1, 2, 4, 8, 16].map((sequences) => ({ sequences, tokensPerSecond: 10 * agents * sequences, busyShares: agents === 2 ? [0.91, 0.874] : [0.99] })),
     prefillTokensPerSecond: 100 * agents, prefix: { firstTokenMs: 8_000 / agents, againMs: 400 / agents },
-    guest: { normalGapMs: 50, longestGapMs: 125, tokensPerSecond: 40 },
+    guest: { normalGapMs: 50, longestGapMs: 125, tokensPerSecond: 40 }, otherWork: 0.031,
   };
 }
 
@@ -36,10 +36,11 @@ describe('the table of many answers at once', () => {
     expect(lines).toContain('busy stages at 16, % | 99 | 91 87');
     expect(lines.find((line) => line.includes('same beginning'))).toMatch(/0\.05 \| 0\.05$/);
     expect(lines.find((line) => line.includes('times that'))).toMatch(/2\.50 \| 2\.50$/);
+    expect(lines.at(-1)).toBe('the machine\'s other work, % of its cores | 3.10 | 3.10');
   });
 
   it('leaves out what was not measured', () => {
-    const short = (agents: number): ServingSample => ({ agents, rates: sample(agents).rates.slice(3, 4), prefillTokensPerSecond: null, prefix: null, guest: null });
+    const short = (agents: number): ServingSample => ({ agents, rates: sample(agents).rates.slice(3, 4), prefillTokensPerSecond: null, prefix: null, guest: null, otherWork: null });
     const lines = servingLines([short(1), short(2)]).map((line) => line.replace(/ {2,}/g, ' | '));
     expect(lines).toContain('8 sequence(s), tok/s | 80.00 | 160.00 | 2.00');
     expect(lines).toContain('busy stages at 8, % | 99 | 91 87');
