@@ -41,20 +41,19 @@ export class Words {
   }
 
   sayWhatIsDue(nowMs: Millis, isCoordinator: boolean): void {
-    const others = this.sources.others();
     if (nowMs - this.aliveSentMs >= ALIVE_INTERVAL_MS) {
       this.aliveSentMs = nowMs;
-      this.alive(others);
+      this.alive(this.sources.others());
     }
     if (nowMs - this.stagesSentMs >= STAGES_INTERVAL_MS) {
       this.stagesSentMs = nowMs;
-      this.stages(others);
+      this.stages(this.sources.others());
     }
     if (!isCoordinator) return;
     if (!this.claimDue && nowMs - this.claimSentMs < ALIVE_INTERVAL_MS) return;
     this.claimDue = false;
     this.claimSentMs = nowMs;
-    this.claim(others);
+    this.claim(this.sources.others());
   }
 
   alive(others: readonly NodeId[]): void {

@@ -1,8 +1,8 @@
 /**
  * The vocabulary of the project as types: what every other file means by node, model, term, plan, instance.
  *
- * What travels around a ring is in step-types.ts. Everything here is plain readonly data: no class, no method, no I/O, so that it can be compared, logged,
- * simulated and sent. It must not know libp2p, protobuf, koffi or the clock.
+ * Everything here is plain readonly data: no class, no method, no I/O, so that it can be compared, logged, simulated and
+ * sent. What travels around a ring is in step-types.ts. It must not know libp2p, protobuf, koffi or the clock.
  */
 
 /** A node's stable id: the base58 peer id of its Ed25519 key. Ordered by plain string comparison. */
