@@ -5,7 +5,7 @@
 import OpenAI from 'openai';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { normalised } from '../../src/agent/embeddings.js';
-import type { ClusterStatus } from '../../src/agent/service.js';
+import type { ClusterStatus, TracesView, TraceView } from '../../src/agent/service.js';
 import type { SamplingSettings } from '../../src/core/step-types.js';
 import { readGgufHeader } from '../../src/model/gguf-reader.js';
 import { builtInModelPath } from '../../src/model/model-store.js';
@@ -117,6 +117,25 @@ describe('a ring of three agents', () => {
     expect(answered.status, JSON.stringify(body)).toBe(200);
     return body.choices[0]?.tokens ?? [];
   }
+
+  it('tells where an answer\'s time went, whichever node is asked', async () => {
+    const prompt = promptOf(20, 3);
+    for (const agent of agents) {
+      const answered = await agent.call({ path: '/v1/completions', headers: { 'x-ring-trace': '1' }, json: { model: MODEL, prompt, max_tokens: 5, temperature: 0 } });
+      const body = await answered.json() as { id: string; ring_trace: TraceView[] };
+      const [trace, ...others] = body.ring_trace;
+      expect(others).toEqual([]);
+      expect(trace?.requestId.startsWith(body.id)).toBe(true);
+      expect(trace?.stages).toHaveLength(STAGES);
+      expect(trace?.steps.every(({ stageMicros }) => stageMicros.length === STAGES && stageMicros.every((micros) => micros > 0))).toBe(true);
+      for (const asked of agents) {
+        const found = await (await asked.call({ path: `/v1/cluster/traces?request=${body.id}` })).json() as TracesView;
+        expect(found.traces.map(({ requestId }) => requestId)).toEqual([trace?.requestId]);
+        expect(found.heads).toMatchObject([{ answered: true }]);
+      }
+    }
+    expect(await (await agentAt(1).call({ path: '/v1/cluster/traces?request=nosuch' })).json()).toMatchObject({ traces: [] });
+  });
 
   it('runs one stage on each of them', async () => {
     const status = await agentAt(2).status();
