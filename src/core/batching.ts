@@ -83,6 +83,8 @@ interface FlyingStep {
   readonly step: number;
   readonly kind: 'decode' | 'prefill' | 'operations';
   readonly tokens: number;
+  /** Of its first slice. */
+  readonly position: number;
   /** Nothing else was under way when it was sent. */
   readonly alone: boolean;
   /** The only sequence of a decode step, with its guesses. */
@@ -200,7 +202,7 @@ export class HeadScheduler {
       this.groups.measured(flown.tokens, stageMicros, flown.alone ? elapsedMs * 1000 : null);
     }
     if (flown !== undefined) this.measureLone(flown, sampled.length, elapsedMs);
-    if (flown?.kind === 'prefill') this.pace.chunkMeasured(flown.tokens, computeMicros);
+    if (flown?.kind === 'prefill') this.pace.chunkMeasured(flown.tokens, computeMicros, flown.position);
     const finished: SequenceFinished[] = [];
     const answered = new Set<Sequence>();
     for (const token of sampled) {
@@ -417,7 +419,7 @@ export class HeadScheduler {
   private makeStep(kind: FlyingStep['kind'], slices: readonly SequenceSlice[], tokens: readonly number[], lone: FlyingStep['lone'] = null): HeadStep {
     const step = this.nextStep;
     this.nextStep += 1;
-    this.flying.push({ step, kind, tokens: tokens.length, alone: this.flying.length === 0, lone });
+    this.flying.push({ step, kind, tokens: tokens.length, position: slices[0]?.position ?? 0, alone: this.flying.length === 0, lone });
     return { step, operations: this.operations.splice(0), slices, tokens: Int32Array.from(tokens) };
   }
 

@@ -90,7 +90,7 @@ describe('the head\'s scheduler', () => {
         const single = step.slices.every((slice) => slice.tokens === 1);
         const prefill = step.slices.length === 1 && step.slices[0]?.slot === 1;
         expect(single || prefill).toBe(true);
-        kinds.push(prefill && !single ? 'prefill' : 'decode');
+        kinds.push(prefill ? 'prefill' : 'decode');
         flying.push(step);
       }
       const returned = flying.shift();

@@ -5,7 +5,7 @@ import { CHUNK_IN_DECODE_STEPS, LONE_CHUNK_STEP, MIN_PREFILL_CHUNK, PrefillPace 
 function settled(pace: PrefillPace, costMicros: (tokens: number) => number, batchTokens = 512): number {
   for (let round = 0; round < 20; round += 1) {
     const tokens = pace.tokens(batchTokens);
-    pace.chunkMeasured(tokens, costMicros(tokens));
+    pace.chunkMeasured(tokens, costMicros(tokens), round);
   }
   return pace.tokens(batchTokens);
 }
@@ -30,6 +30,24 @@ describe('the size of chunks beside running answers', () => {
     }
     // Nothing is known yet: the least.
     expect(new PrefillPace().tokens(512)).toBe(MIN_PREFILL_CHUNK);
+  });
+
+  it('keeps to the budget where a token of a long prompt comes to cost more than a decode step, in one prompt after the other', () => {
+    const pace = new PrefillPace();
+    const costMicros = (tokens: number, position: number): number => 40_000 + tokens * (10_000 + 20 * position);
+    pace.decodeMeasured(4, costMicros(4, 0));
+    for (let prompt = 0; prompt < 2; prompt += 1) {
+      let over = 0;
+      for (let position = 0; position < 3_000;) {
+        const tokens = pace.tokens(512);
+        const cost = costMicros(tokens, position);
+        pace.chunkMeasured(tokens, cost, position);
+        // The first one of a prompt does not know that it begins anew, and what one more costs is tried once.
+        if (tokens > MIN_PREFILL_CHUNK && cost > 1.1 * CHUNK_IN_DECODE_STEPS * costMicros(4, 0)) over += 1;
+        position += tokens;
+      }
+      expect(over).toBeLessThanOrEqual(1);
+    }
   });
 
   it('stays between the smallest chunk and a batch', () => {
@@ -59,7 +77,7 @@ describe('the chunks of a prompt that has the ring for itself', () => {
   function learned(costMicros: (tokens: number) => number, rows = 1): PrefillPace {
     const pace = new PrefillPace();
     pace.decodeMeasured(rows, costMicros(rows));
-    pace.chunkMeasured(256, costMicros(256));
+    pace.chunkMeasured(256, costMicros(256), 0);
     return pace;
   }
 
