@@ -3,7 +3,7 @@
  *
  * Pure: it is told what arrived and what it cost, and answers with the next step. It knows slots, positions and
  * fairness; it does not know links, runners or text. One step carries either decode tokens of several sequences or one
- * chunk of one prompt, never both (engine.md: sequences with different token counts are cut apart by the engine).
+ * chunk of one prompt, never both (sequences with different token counts are cut apart by the engine).
  *
  * Order is what makes it safe: frames travel the ring first in, first out, and slot operations travel with them, so a
  * slot may be closed and opened again while older steps of it are still under way; their results no longer match the
@@ -12,13 +12,12 @@
 import { DecodeGroups } from './decode-groups.js';
 import { assert } from './errors.js';
 import type { ErrorCode } from './errors.js';
+import { HeadSlots } from './head-slots.js';
 import type { FinishReason } from './messages.js';
 import { PrefillPace } from './prefill-pace.js';
-import { PrefixCache } from './prefix-cache.js';
-import type { Placement, SlotHistory } from './prefix-cache.js';
-import { SlotMoves } from './slot-moves.js';
+import type { Sequence, SequenceRequest } from './sequence.js';
 import { MAX_DRAFT_TOKENS, Speculation } from './speculation.js';
-import type { SampledToken, SamplingSettings, SequenceOperation, SequenceSlice } from './step-types.js';
+import type { SampledToken, SequenceOperation, SequenceSlice } from './step-types.js';
 import type { NodeId } from './types.js';
 import { WaitingLine } from './waiting-line.js';
 
@@ -30,17 +29,6 @@ export interface BatchingSettings {
   readonly stages: number;
   /** Every stage can forget the last tokens of a slot: prompts begin with what slots hold already. */
   readonly canRollBack: boolean;
-}
-
-export interface SequenceRequest {
-  readonly requestId: string;
-  readonly origin: NodeId;
-  /** Which of the origin's clients asks; clients take turns. Absent = the origin itself. */
-  readonly client?: string;
-  readonly promptTokens: readonly number[];
-  readonly emittedTokens: readonly number[];
-  readonly sampling: SamplingSettings;
-  readonly maxTokens: number;
 }
 
 /** A step that enters the ring. `tokens` has one id per token, in slice order. */
@@ -60,24 +48,6 @@ export interface SequenceFinished {
 }
 
 export type AdmitResult = { readonly kind: 'admitted' } | { readonly kind: 'refused'; readonly code: ErrorCode; readonly message: string };
-
-interface Sequence {
-  readonly request: SequenceRequest;
-  readonly client: string;
-  readonly resuming: boolean;
-  /** Prompt and everything drawn so far. */
-  readonly tokens: number[];
-  slot: number;
-  /** Tokens that have been sent into the ring. */
-  sent: number;
-  /** A step whose sample has not come back yet. */
-  waiting: boolean;
-  /** Its first token has come back, so that it takes part in decode steps. */
-  decoding: boolean;
-  /** The last step that it was part of: whoever waited longest goes first. */
-  lastStep: number;
-  readonly speculation: Speculation;
-}
 
 interface FlyingStep {
   readonly step: number;
@@ -107,9 +77,9 @@ export interface BatchingCounters {
 
 export class HeadScheduler {
   private readonly queue = new WaitingLine<Sequence>();
-  /** Index = slot; null = free. */
-  private readonly slots: (Sequence | null)[];
-  private readonly operations: SequenceOperation[] = [];
+  private readonly slots: HeadSlots;
+  /** By request id: those that wait and those that run. */
+  private readonly sequences = new Map<string, Sequence>();
   private readonly flying: FlyingStep[] = [];
   private nextStep = 1;
   private lastWasPrefill = false;
@@ -121,14 +91,11 @@ export class HeadScheduler {
   private reusedTokens = 0;
   private draftedTokens = 0;
   private acceptedTokens = 0;
-  private readonly prefixes: PrefixCache;
   private readonly groups: DecodeGroups;
-  private readonly moves = new SlotMoves();
 
   constructor(private readonly settings: BatchingSettings) {
     assert(settings.slots >= 1 && settings.stages >= 1 && settings.batchTokens >= 1, 'a ring has slots, stages and a batch');
-    this.slots = new Array<Sequence | null>(settings.slots).fill(null);
-    this.prefixes = new PrefixCache(settings.slots);
+    this.slots = new HeadSlots(settings.slots, settings.canRollBack);
     this.groups = new DecodeGroups(settings.stages);
   }
 
@@ -145,11 +112,11 @@ export class HeadScheduler {
           : `the prompt has ${length} tokens, and the context of this model is ${this.settings.contextTokens} tokens here: shorten it, or start with a larger --ctx`,
       };
     }
-    if (this.find(request.requestId) !== null) return { kind: 'refused', code: 'bad_request', message: 'this request is already running' };
+    if (this.sequences.has(request.requestId)) return { kind: 'refused', code: 'bad_request', message: 'this request is already running' };
     const waiting = { client: `${request.origin} ${request.client ?? ''}`, resuming: request.emittedTokens.length > 0 };
     const noRoom = this.queue.refusal(waiting);
     if (noRoom !== null) return { kind: 'refused', code: 'queue_full', message: noRoom };
-    this.queue.add({
+    const sequence: Sequence = {
       ...waiting,
       request,
       tokens: [...request.promptTokens, ...request.emittedTokens],
@@ -159,14 +126,16 @@ export class HeadScheduler {
       decoding: false,
       lastStep: 0,
       speculation: new Speculation(),
-    });
+    };
+    this.sequences.set(request.requestId, sequence);
+    this.queue.add(sequence);
     return { kind: 'admitted' };
   }
 
   /** Forgets a request; its slot is closed with the next frame. False when it is not known (any more), or is somebody else's. */
   cancel(requestId: string, origin?: NodeId): boolean {
-    const sequence = this.find(requestId);
-    if (sequence === null || (origin !== undefined && sequence.request.origin !== origin)) return false;
+    const sequence = this.sequences.get(requestId);
+    if (sequence === undefined || (origin !== undefined && sequence.request.origin !== origin)) return false;
     this.remove(sequence);
     return true;
   }
@@ -184,7 +153,7 @@ export class HeadScheduler {
     if (prefill !== null && (!this.isDecoding() || !this.lastWasPrefill)) return this.prefillStep(prefill);
     if (decodes.length > 0) return this.decodeStep(decodes);
     // Cancelled sequences: the close must reach every stage even if nothing else is to be sent.
-    if (this.operations.length > 0) return this.makeStep('operations', [], []);
+    if (this.slots.hasOperations()) return this.makeStep('operations', [], []);
     return null;
   }
 
@@ -207,9 +176,8 @@ export class HeadScheduler {
     const answered = new Set<Sequence>();
     for (const token of sampled) {
       // By its name: it may have moved to another slot meanwhile.
-      const sequence = this.slots.find((candidate) => candidate?.request.requestId === token.sequenceId) ?? null;
-      if (sequence === null) continue;
-      if (!sequence.waiting || token.position !== sequence.tokens.length) continue;
+      const sequence = this.sequences.get(token.sequenceId);
+      if (sequence === undefined || !sequence.waiting || token.position !== sequence.tokens.length) continue;
       answered.add(sequence);
       sequence.decoding = true;
       sequence.tokens.push(token.token);
@@ -239,7 +207,7 @@ export class HeadScheduler {
 
   counters(): BatchingCounters {
     return {
-      running: this.slots.filter((sequence) => sequence !== null).length,
+      running: this.slots.running().length,
       queued: this.queue.size,
       inFlight: this.flying.length,
       steps: this.nextStep - 1,
@@ -253,7 +221,7 @@ export class HeadScheduler {
 
   /** Requests that a lost plan leaves unfinished. */
   unfinished(): readonly SequenceRequest[] {
-    return [...this.slots.filter((sequence): sequence is Sequence => sequence !== null), ...this.queue.all()].map((sequence) => sequence.request);
+    return [...this.slots.running(), ...this.queue.all()].map((sequence) => sequence.request);
   }
 
   private finishReason(sequence: Sequence, drawn: number, endOfGeneration: boolean): FinishReason | null {
@@ -263,68 +231,18 @@ export class HeadScheduler {
     return null;
   }
 
-  private find(requestId: string): Sequence | null {
-    for (const sequence of this.slots) if (sequence !== null && sequence.request.requestId === requestId) return sequence;
-    return this.queue.all().find((sequence) => sequence.request.requestId === requestId) ?? null;
-  }
-
   private remove(sequence: Sequence): void {
-    if (sequence.slot < 0) {
-      this.queue.remove(sequence);
-      return;
-    }
-    const { slot } = sequence;
-    this.slots[slot] = null;
-    // Frames keep their order, so by the time that anything uses the slot again, every stage has computed what was sent.
-    const retain = this.settings.canRollBack && this.prefixes.retain(this.heldBy(sequence));
-    this.operations.push(retain ? { kind: 'close', slot, retain } : { kind: 'close', slot });
-    this.dropSurplus();
-  }
-
-  private heldBy(sequence: Sequence): SlotHistory {
-    return { slot: sequence.slot, tokens: sequence.tokens.slice(0, sequence.sent) };
-  }
-
-  private dropSurplus(): void {
-    const surplus = this.prefixes.surplus(this.slots.filter((sequence) => sequence !== null).length);
-    if (surplus !== null) this.operations.push({ kind: 'close', slot: surplus });
-  }
-
-  /** Where a sequence goes: on what it begins with, or to the lowest free slot, so that the slots of a batch stay neighbours. */
-  private place(sequence: Sequence): Placement | null {
-    if (!this.slots.includes(null)) return null;
-    if (this.settings.canRollBack) {
-      // Where all of its hidden states are wanted, all of it is computed.
-      const { pooling } = sequence.request.sampling;
-      const known = pooling === undefined || pooling === 'last' ? sequence.tokens : [];
-      return this.prefixes.place(known, this.slots.filter((running): running is Sequence => running !== null).map((running) => this.heldBy(running)));
-    }
-    return { slot: this.slots.indexOf(null) };
+    this.sequences.delete(sequence.request.requestId);
+    if (sequence.slot < 0) this.queue.remove(sequence);
+    else this.slots.close(sequence);
   }
 
   private fillSlots(): void {
     for (let sequence = this.queue.first(); sequence !== null; sequence = this.queue.first()) {
-      const placement = this.place(sequence);
-      if (placement === null) return;
+      const reused = this.slots.open(sequence);
+      if (reused === null) return;
       this.queue.takeFirst();
-      const { slot, reuse } = placement;
-      sequence.slot = slot;
-      sequence.sent = reuse?.tokens ?? 0;
-      this.reusedTokens += sequence.sent;
-      this.slots[slot] = sequence;
-      const { request } = sequence;
-      this.operations.push({
-        kind: 'open',
-        slot,
-        sequenceId: request.requestId,
-        sampling: request.sampling,
-        origin: request.origin,
-        promptLength: request.promptTokens.length,
-        promptTokens: request.sampling.repeatPenalty === 1 ? [] : request.promptTokens,
-        emittedTokens: request.emittedTokens,
-        ...(reuse === undefined ? {} : { reuse }),
-      });
-      this.dropSurplus();
+      this.reusedTokens += reused;
     }
   }
 
@@ -334,18 +252,18 @@ export class HeadScheduler {
   }
 
   private isDecoding(): boolean {
-    return this.slots.some((sequence) => sequence?.decoding === true);
+    return this.slots.running().some(({ decoding }) => decoding);
   }
 
   /** The group that waited longest, when all of it is back; one step for each group is under way at most. */
   private decodeCandidates(): readonly Sequence[] {
-    const decoding = this.slots.filter((sequence): sequence is Sequence => sequence?.decoding === true);
+    const decoding = this.slots.running().filter((sequence) => sequence.decoding);
     if (decoding.length === 0) return [];
     const split = this.groups.split(decoding.map(({ slot }) => slot));
     if (this.flying.filter((step) => step.kind === 'decode').length >= split.length) return [];
     let best: readonly Sequence[] = [];
     for (const slots of split) {
-      const group = decoding.filter(({ slot }) => slots.includes(slot)).slice(0, this.settings.batchTokens);
+      const group = slots.flatMap((slot) => this.slots.at(slot) ?? []).slice(0, this.settings.batchTokens);
       if (group.length === 0 || group.some(({ waiting }) => waiting)) continue;
       if (best.length === 0 || oldestStep(group) < oldestStep(best)) best = group;
     }
@@ -353,9 +271,9 @@ export class HeadScheduler {
   }
 
   private prefillCandidate(): Sequence | null {
-    const count = this.slots.length;
+    const count = this.slots.size;
     for (let offset = 1; offset <= count; offset += 1) {
-      const sequence = this.slots[(this.lastPrefillSlot + offset + count) % count] ?? null;
+      const sequence = this.slots.at((this.lastPrefillSlot + offset + count) % count);
       if (sequence !== null && !sequence.waiting && !sequence.decoding) return sequence;
     }
     return null;
@@ -376,7 +294,7 @@ export class HeadScheduler {
   }
 
   private decodeStep(sequences: readonly Sequence[]): HeadStep {
-    this.moveTogether(sequences);
+    this.slots.moveTogether(sequences);
     const slices: SequenceSlice[] = [];
     const tokens: number[] = [];
     for (const sequence of sequences) {
@@ -403,24 +321,11 @@ export class HeadScheduler {
     return sequence.speculation.propose(tokens, Math.min(left - 1, request.sampling.draftTokens ?? MAX_DRAFT_TOKENS, MAX_DRAFT_TOKENS, this.settings.batchTokens - 1));
   }
 
-  private moveTogether(sequences: readonly Sequence[]): void {
-    if (!this.settings.canRollBack) return;
-    const uses = this.slots.map((sequence, slot) => (sequence !== null ? 'running' : this.prefixes.holds(slot) ? 'retained' : 'empty'));
-    for (const { slot, to } of this.moves.beforeDecode(sequences.map((sequence) => sequence.slot), uses)) {
-      const sequence = this.slots[slot] ?? null;
-      if (sequence === null) this.prefixes.move(slot, to);
-      else sequence.slot = to;
-      this.slots[to] = sequence;
-      this.slots[slot] = null;
-      this.operations.push({ kind: 'move', slot, to });
-    }
-  }
-
   private makeStep(kind: FlyingStep['kind'], slices: readonly SequenceSlice[], tokens: readonly number[], lone: FlyingStep['lone'] = null): HeadStep {
     const step = this.nextStep;
     this.nextStep += 1;
     this.flying.push({ step, kind, tokens: tokens.length, position: slices[0]?.position ?? 0, alone: this.flying.length === 0, lone });
-    return { step, operations: this.operations.splice(0), slices, tokens: Int32Array.from(tokens) };
+    return { step, operations: this.slots.takeOperations(), slices, tokens: Int32Array.from(tokens) };
   }
 
   private chunkTokens({ tokens }: Sequence): number {

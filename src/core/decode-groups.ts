@@ -4,7 +4,7 @@
  * More groups keep more stages busy at once, but each reads the weights again, and an engine's cost by batch size is no
  * straight line (kernels take several rows at a time). So both are weighed with what steps of each size were measured to
  * cost: a cycle takes as long as the slowest stage needs for all groups, or one group for the whole ring. A group has
- * neighbouring slots, because the engine joins only those (engine.md). Pure.
+ * neighbouring slots, because the engine joins only those. Pure.
  */
 
 /** Weight of the newest step of a size. */

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { HeadScheduler } from '../../src/core/batching.js';
-import type { HeadStep, SequenceRequest } from '../../src/core/batching.js';
+import type { HeadStep } from '../../src/core/batching.js';
+import type { SequenceRequest } from '../../src/core/sequence.js';
 import { MIN_REUSED_TOKENS, PrefixCache } from '../../src/core/prefix-cache.js';
 
 const range = (from: number, to: number): number[] => Array.from({ length: to - from }, (_, index) => from + index);
