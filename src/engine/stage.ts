@@ -1,8 +1,8 @@
 /**
  * A stage of a model in the engine: hidden states or tokens in, hidden states or sampled tokens out.
  *
- * Everything that comes from outside is checked before the engine sees it, because the engine ends the process on what
- * it dislikes. Every call blocks its thread. It must not know frames, pipes or other stages.
+ * Everything that comes from outside is checked before the engine sees it (stage-checks.ts, slot-table.ts), because the
+ * engine ends the process on what it dislikes. Every call blocks its thread. It must not know frames, pipes or other stages.
  */
 import { RingError } from '../core/errors.js';
 import { MAX_DRAFT_TOKENS } from '../core/speculation.js';
@@ -16,25 +16,23 @@ import { GraphTap } from './graph-tap.js';
 import { viewMemory } from './llama.js';
 import { loadModel, openContext } from './model-loader.js';
 import type { EngineModel } from './model-loader.js';
+import { PaddingChoice } from './padding-choice.js';
 import { PooledStates } from './pooled-states.js';
+import { RecomputingStage } from './recomputing-stage.js';
 import { SequenceSampler } from './sampler.js';
 import type { SamplerVocabulary } from './sampler.js';
-import { RecomputingStage } from './recomputing-stage.js';
-import { PaddingChoice } from './padding-choice.js';
 import { packCalls } from './slot-packing.js';
 import type { EngineCall } from './slot-packing.js';
-import { SlotTable } from './slot-table.js';
 import type { OpenSequence } from './slot-table.js';
+import { checkOptions, payloadRows } from './stage-checks.js';
+import { StageSlots } from './stage-slots.js';
+import type { SequenceEnd } from './stage-slots.js';
 import { cleanVectorRegisters } from './vector-registers.js';
 import { endOfGenerationTokens } from './vocabulary.js';
 
 /** Where the logits of a sampled slice are: still in the engine, or copied before a later call of the same step. */
 type LogitsPlace = { readonly row: number } | { readonly copy: Float32Array };
 
-/** libllama's own limit on sequences. */
-const MAX_SLOTS = 256;
-/** KV cells of a stage: the engine counts them in 32 bits. */
-const MAX_CELLS = 2 ** 31 - 1;
 /** Placeholder in padded lanes; its output is never read. */
 const PADDING_TOKEN = 0;
 
@@ -71,14 +69,13 @@ class LlamaStage implements StageEngine {
   private readonly embedding: EmbeddingTable | null = null;
   private readonly tap: GraphTap | null;
   private readonly context: bigint;
-  private readonly memory: bigint;
   private readonly batch: DecodeBatch;
   private readonly vocabulary: SamplerVocabulary;
   private grammarVocabulary: GrammarVocabulary | null = null;
   /** Rows of one call, where they cannot go straight to `output`. */
   private readonly scratch: Float32Array;
   private output = new Float32Array(0);
-  private readonly slots: SlotTable;
+  private readonly slots: StageSlots;
   private readonly padding = new PaddingChoice();
   /** Rows of a call that can have logits, at the tail. */
   private readonly maxSampledRows: number;
@@ -143,24 +140,23 @@ class LlamaStage implements StageEngine {
       this.release();
       throw new RingError('unsupported_architecture', `architecture ${architecture} keeps no KV cache; it does not generate text`, { architecture });
     }
-    this.memory = memory;
-    this.slots = new SlotTable({ slots: options.slots, contextTokens: options.contextTokens, batchTokens, canRollBack: this.canRollBack });
+    const slotRules = { slots: options.slots, contextTokens: options.contextTokens, batchTokens, canRollBack: this.canRollBack };
+    this.slots = new StageSlots(model.llama, memory, slotRules, (opening) => this.endOf(opening));
   }
 
   apply(operations: readonly SequenceOperation[]): void {
     this.checkOpen();
-    for (const operation of operations) {
-      if (operation.kind === 'close') this.closeSlot(operation.slot, operation.retain === true);
-      else if (operation.kind === 'move') this.moveSlot(operation.slot, operation.to);
-      else this.openSlot(operation);
-    }
+    this.slots.apply(operations);
   }
 
   step(input: StageInput): StageOutput {
     this.checkOpen();
-    const rowStarts = this.checkInput(input);
+    this.slots.checkSlices(input.slices);
+    const rowStarts = payloadRows(input, {
+      takesTokens: this.takesTokens, hiddenSize: this.hiddenSize, tokenLimit: this.embedding?.rows ?? this.vocabularySize, maxSampledRows: this.maxSampledRows,
+    });
     this.logitsPlaces = new Map();
-    this.takeBackGuesses(input.slices);
+    this.slots.takeBackGuesses(input.slices);
     const { slices } = input;
     const total = rowStarts[slices.length] ?? 0;
     if (!this.samples && this.output.length < total * this.hiddenSize) {
@@ -176,7 +172,7 @@ class LlamaStage implements StageEngine {
       try {
         this.run(call, input, rowStarts, sampled);
       } catch (error) {
-        for (const slice of slices) this.slots.running(slice.slot).broken = true;
+        this.slots.break(slices);
         throw error;
       }
       if (index < calls.length - 1) this.keepLogits();
@@ -198,16 +194,14 @@ class LlamaStage implements StageEngine {
 
   reset(): void {
     this.checkOpen();
-    for (const open of this.slots.all()) open?.sampler?.close();
     this.slots.clear();
     this.logitsPlaces = new Map();
-    this.model.llama.c.llama_memory_clear(this.memory, false);
   }
 
   close(): void {
     if (this.closed) return;
     this.closed = true;
-    for (const open of this.slots.all()) open?.sampler?.close();
+    this.slots.closeSamplers();
     this.release();
     this.model.llama.c.llama_model_free(this.model.model);
   }
@@ -241,7 +235,7 @@ class LlamaStage implements StageEngine {
       const sequence = call.firstSlot + index;
       const slice = input.slices[lane.slice];
       if (slice === undefined) {
-        this.dropFrom(sequence, this.slots.at(sequence)?.next ?? 0);
+        this.slots.dropPadding(sequence);
         return;
       }
       const open = this.slots.running(sequence);
@@ -282,15 +276,6 @@ class LlamaStage implements StageEngine {
       if (endOfGeneration || token !== draft[drawn.length - 1]) break;
     }
     return drawn;
-  }
-
-  private takeBackGuesses(slices: readonly SequenceSlice[]): void {
-    for (const slice of slices) {
-      const open = this.slots.running(slice.slot);
-      if (slice.position === open.next) continue;
-      this.dropFrom(slice.slot, slice.position);
-      open.next = slice.position;
-    }
   }
 
   private fillBatch(call: EngineCall, input: StageInput, rowStarts: readonly number[]): void {
@@ -357,101 +342,14 @@ class LlamaStage implements StageEngine {
     return new Float32Array(viewMemory(pointer, this.vocabularySize * 4)).slice();
   }
 
-  private openSlot(operation: Extract<SequenceOperation, { kind: 'open' }>): void {
-    const { slot, sequenceId, reuse } = operation;
-    this.slots.checkOpen(slot, sequenceId);
-    if (reuse !== undefined) this.slots.checkReuse(slot, reuse);
-    const { pooling } = operation.sampling;
-    const pooled = this.samples && pooling !== undefined ? new PooledStates(this.model.llama, pooling, this.hiddenSize) : null;
-    const sampler = this.samples && pooled === null
-      ? new SequenceSampler(this.model.llama, this.vocabulary, operation.sampling, {
-          contextTokens: this.options.contextTokens,
-          promptTokens: operation.promptTokens,
-          emittedTokens: operation.emittedTokens,
-        })
-      : null;
-    const holdsSomething = this.slots.at(slot) !== null;
-    const next = reuse?.tokens ?? 0;
-    if (reuse !== undefined && reuse.slot !== slot) {
-      if (holdsSomething) this.dropFrom(slot, 0);
-      this.copySlot(reuse.slot, slot);
-    }
-    if (holdsSomething || reuse !== undefined) this.dropFrom(slot, next);
-    this.slots.set(slot, { sequenceId, sampler, pooled, retained: false, next, drafted: 0, broken: false });
-  }
-
-  private closeSlot(slot: number, retain: boolean): void {
-    const open = this.slots.at(slot);
-    if (open === null) return;
-    open.sampler?.close();
-    if (retain && this.canRollBack && !open.broken) {
-      this.slots.set(slot, { ...open, sampler: null, pooled: null, retained: true });
-      return;
-    }
-    this.slots.set(slot, null);
-    this.dropFrom(slot, 0);
-  }
-
-  /** The copied KV is the same to the bit. */
-  private moveSlot(from: number, to: number): void {
-    const open = this.slots.checkMove(from, to);
-    this.copySlot(from, to);
-    this.dropFrom(from, 0);
-    this.slots.set(to, open);
-    this.slots.set(from, null);
-  }
-
-  /** The engine copies a whole KV stream, at its next call; copies keep their order. */
-  private copySlot(from: number, to: number): void {
-    this.model.llama.c.llama_memory_seq_cp(this.memory, from, to, -1, -1);
-  }
-
-  /** Forgets what a slot holds from `position` on. */
-  private dropFrom(slot: number, position: number): void {
-    const dropped = this.model.llama.c.llama_memory_seq_rm(this.memory, slot, position === 0 ? -1 : position, -1);
-    if (!dropped) throw new RingError('engine_failed', `the engine cannot forget a sequence's tokens from position ${position} on`, { position });
-  }
-
-  /** First payload row of each slice, then the total. Throws RingError; nothing has been computed then. */
-  private checkInput(input: StageInput): readonly number[] {
-    this.slots.checkSlices(input.slices);
-    const starts: number[] = [];
-    let rows = 0;
-    let sampledRows = 0;
-    for (const slice of input.slices) {
-      if (slice.sample) sampledRows += 1 + (slice.draft?.length ?? 0);
-      starts.push(rows);
-      rows += slice.tokens;
-    }
-    starts.push(rows);
-    if (sampledRows > Math.max(this.maxSampledRows, input.slices.length)) throw new RingError('bad_frame', `a step draws ${sampledRows} tokens where ${this.maxSampledRows} are the most`);
-    const payload = this.takesTokens ? input.tokens : input.hidden;
-    const wanted = this.takesTokens ? rows : rows * this.hiddenSize;
-    if (payload === null || payload.length !== wanted) {
-      throw new RingError('bad_frame', `a step of ${rows} tokens needs ${wanted} ${this.takesTokens ? 'token ids' : 'hidden values'}, got ${payload?.length ?? 'none'}`);
-    }
-    if (input.tokens !== null && this.takesTokens) {
-      const limit = this.embedding?.rows ?? this.vocabularySize;
-      const wrong = input.tokens.find((token) => token < 0 || token >= limit);
-      if (wrong !== undefined) throw new RingError('bad_request', `token ${wrong} is outside the vocabulary of ${limit}`, { token: wrong });
-    }
-    return starts;
+  /** At the tail: a sampler, or what keeps a prompt's hidden states. */
+  private endOf({ sampling, promptTokens, emittedTokens }: Extract<SequenceOperation, { kind: 'open' }>): SequenceEnd {
+    if (!this.samples) return { sampler: null, pooled: null };
+    if (sampling.pooling !== undefined) return { sampler: null, pooled: new PooledStates(this.model.llama, sampling.pooling, this.hiddenSize) };
+    return { sampler: new SequenceSampler(this.model.llama, this.vocabulary, sampling, { contextTokens: this.options.contextTokens, promptTokens, emittedTokens }), pooled: null };
   }
 
   private checkOpen(): void {
     if (this.closed) throw new RingError('not_ready', 'this stage is closed');
   }
-}
-
-function checkOptions(options: StageOptions): void {
-  const wrong = (what: string): RingError => new RingError('bad_config', `a stage cannot be opened: ${what}`);
-  const { slots, contextTokens, batchTokens, threads, role, embedding } = options;
-  for (const [name, value] of Object.entries({ slots, contextTokens, batchTokens, threads })) {
-    if (!Number.isInteger(value) || value < 1) throw wrong(`${name} is ${value}, which is no positive whole number`);
-  }
-  const { deviceLayers = 0 } = options;
-  if (!Number.isInteger(deviceLayers) || deviceLayers < 0) throw wrong(`deviceLayers is ${deviceLayers}, which is no whole number of layers`);
-  if (contextTokens * slots > MAX_CELLS) throw wrong(`${slots} slots of ${contextTokens} tokens are more cells than the engine can count`);
-  if (slots > MAX_SLOTS) throw wrong(`${slots} slots are more than the ${MAX_SLOTS} that the engine has`);
-  if ((role === 'head') !== (embedding !== null)) throw wrong(`role ${role} ${role === 'head' ? 'needs' : 'has no use for'} a token embedding`);
 }
