@@ -1,9 +1,9 @@
 /**
  * Where an agent keeps its identity, shards and running record, and how a command finds the agent that runs there.
  */
-import { mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { mkdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { homedir, platform } from 'node:os';
-import { join, resolve } from 'node:path';
+import { dirname, join, resolve } from 'node:path';
 import { z } from 'zod';
 import { RingError } from '../core/errors.js';
 import { systemCodeOf, systemTroubleOf } from '../core/system-trouble.js';
@@ -28,7 +28,7 @@ export function defaultStateDirectory(): string {
 /** Creates the directory, private to its user. Throws `permission_denied` or `io_failed`. */
 export async function ensureStateDirectory(directory: string): Promise<void> {
   try {
-    await mkdir(directory, { recursive: true, mode: 0o700 });
+    await makeDirectories(directory);
     const probe = join(directory, `.write-test-${process.pid}`);
     await writeFile(probe, '');
     await rm(probe, { force: true });
@@ -36,6 +36,19 @@ export async function ensureStateDirectory(directory: string): Promise<void> {
     const code = systemCodeOf(error);
     const denied = code === 'EACCES' || code === 'EPERM' || code === 'EROFS';
     throw new RingError(denied ? 'permission_denied' : 'io_failed', `the state directory ${resolve(directory)} cannot be written (${systemTroubleOf(error)}): make it writable, or name another with --state-dir`, {}, { cause: error });
+  }
+}
+
+/** One by one: where a directory takes none (`/proc`), Node.js's own way to make a whole path tries for ever. */
+async function makeDirectories(directory: string): Promise<void> {
+  const make = (): Promise<unknown> => mkdir(directory, { mode: 0o700 });
+  try {
+    await make();
+  } catch (error) {
+    if (systemCodeOf(error) === 'EEXIST' && (await stat(directory)).isDirectory()) return;
+    if (systemCodeOf(error) !== 'ENOENT' || dirname(directory) === directory) throw error;
+    await makeDirectories(dirname(directory));
+    await make();
   }
 }
 

@@ -147,6 +147,7 @@ describe('a command that cannot do its work', () => {
     const below = join(file, 'state');
     await expectAll([
       { line: ['start', '--state-dir', below, ...ALONE], code: 1, says: /state directory .*file\/state cannot be written \(a part of this path is a file.*--state-dir/ },
+      { line: ['start', '--state-dir', '/proc/ring-agent/state', ...ALONE], code: 1, says: /state directory \/proc\/ring-agent\/state cannot be written \(there is none/ },
       { line: ['run', '--state-dir', below, 'kjv-q8_0', 'x'], code: 1, says: /cannot look into the state directory .*file\/state .*--state-dir/ },
       { line: ['status', '--state-dir', below], code: 1, says: /cannot look into the state directory .*--state-dir/ },
       { line: ['stop', '--state-dir', below], code: 1, says: /cannot look into the state directory .*--state-dir/ },
