@@ -7,10 +7,10 @@
 import type { GgmlFunctions, Tensor } from './ggml.js';
 import type { WeightSpec } from './decoder.js';
 
-export const MOMENTUM = 0.95;
+const MOMENTUM = 0.95;
 /** Coefficients of each product, by which the singular values of a matrix of norm 1 approach 1 (Jordan's quintic). */
 const QUINTIC = { a: 3.4445, b: -4.775, c: 2.0315 };
-export const NEWTON_SCHULZ_ROUNDS = 5;
+const NEWTON_SCHULZ_ROUNDS = 5;
 /** Keeps a gradient of zeros from dividing by zero; far under any real one. */
 const TINY = 1e-20;
 /** Tensors that one matrix's step makes at most; the graph's size is counted from it. */

@@ -66,7 +66,7 @@ export interface Measured extends Position {
 export type OpenTrainer = (batch: BatchShape) => Promise<Trainer>;
 
 /** Share of the full rate at a place of the training. */
-export function rateShare(position: Position, totalTokens: number): number {
+function rateShare(position: Position, totalTokens: number): number {
   const rise = Math.min(1, (position.steps + 1) / WARM_UP_STEPS);
   const left = 1 - position.tokens / totalTokens;
   return rise * Math.max(0, Math.min(1, left / FALL_SHARE));

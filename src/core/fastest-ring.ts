@@ -14,7 +14,7 @@ import { bytesText, countText } from './quantities.js';
 import type { PlanNote, RingOption } from './types.js';
 
 /** More machines must be worth their trouble: a ring of several is chosen from this much faster on. */
-export const MIN_GAIN = 1.05;
+const MIN_GAIN = 1.05;
 /**
  * Where several rings are as fast for one answer, stages of equal length serve many: long stages count this much more, per
  * second. Far too little to choose a slower ring.

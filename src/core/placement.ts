@@ -30,13 +30,13 @@ import type { HeldShard, ModelShape, NodeId, NodeSettings, Plan, PlanNote, Stage
 /** Context when nobody asks, in tokens per slot; never more than the model was trained for. */
 export const DEFAULT_CONTEXT_TOKENS = 4096;
 /** Context is halved down to this before slots are. */
-export const MIN_CONTEXT_TOKENS = 512;
-export const DEFAULT_SLOTS = 8;
+const MIN_CONTEXT_TOKENS = 512;
+const DEFAULT_SLOTS = 8;
 /** Limits of what may be asked for: the engine's own number of sequences, and a context that sums stay exact with. */
 export const MAX_SLOTS = 256;
 export const MAX_CONTEXT_TOKENS = 1 << 24;
 /** Nodes in one table. */
-export const MAX_PLACEMENT_NODES = 4096;
+const MAX_PLACEMENT_NODES = 4096;
 
 export function placeModel(input: PlacementInput, memory: MemoryModel = libllamaMemory): PlacementResult {
   assert(input.nodes.length <= MAX_PLACEMENT_NODES, 'a table has a bounded number of nodes');
@@ -324,7 +324,7 @@ function speedWeights(nodes: readonly PlacementNode[]): SpeedWeights {
 }
 
 /** Hostnames; two nodes of one hostname get the end of their ids too. */
-export function nodeLabels(nodes: readonly { readonly nodeId: NodeId; readonly capabilities: { readonly hostname: string } }[]): ReadonlyMap<NodeId, string> {
+function nodeLabels(nodes: readonly { readonly nodeId: NodeId; readonly capabilities: { readonly hostname: string } }[]): ReadonlyMap<NodeId, string> {
   const counts = new Map<string, number>();
   for (const { capabilities } of nodes) counts.set(capabilities.hostname, (counts.get(capabilities.hostname) ?? 0) + 1);
   return new Map(nodes.map(({ nodeId, capabilities: { hostname } }) => {

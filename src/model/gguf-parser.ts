@@ -11,15 +11,15 @@ import { ARRAY_TYPE, SCALAR_TYPES, scalarBytes } from './gguf-values.js';
 
 /** A header larger than this is refused; a vocabulary of 256,000 tokens takes about 15 MiB. */
 export const MAX_HEADER_BYTES = 256 * 1024 * 1024;
-export const MAX_METADATA_ENTRIES = 65_536;
+const MAX_METADATA_ENTRIES = 65_536;
 export const MAX_TENSORS = 65_536;
-export const MAX_KEY_BYTES = 65_535;
-export const MAX_STRING_BYTES = 16 * 1024 * 1024;
-export const MAX_ARRAY_ELEMENTS = 16 * 1024 * 1024;
+const MAX_KEY_BYTES = 65_535;
+const MAX_STRING_BYTES = 16 * 1024 * 1024;
+const MAX_ARRAY_ELEMENTS = 16 * 1024 * 1024;
 /** ggml's own limit is 64 bytes with the closing zero. */
-export const MAX_TENSOR_NAME_BYTES = 63;
+const MAX_TENSOR_NAME_BYTES = 63;
 export const MAX_DIMENSIONS = 4;
-export const MAX_ALIGNMENT = 1024 * 1024;
+const MAX_ALIGNMENT = 1024 * 1024;
 const DEFAULT_ALIGNMENT = 32;
 const MAGIC = 0x46554747;
 /** Smallest encodings: what a count may at most be in a file of a given size. */

@@ -52,7 +52,7 @@ function viewOf(bytes: Uint8Array): DataView {
 }
 
 /** A number at `offset` (64-bit ones rounded to the nearest double). */
-export function readScalar(view: DataView, type: GgufScalarType, offset: number): number {
+function readScalar(view: DataView, type: GgufScalarType, offset: number): number {
   switch (type) {
     case 'uint8': case 'bool': return view.getUint8(offset);
     case 'int8': return view.getInt8(offset);

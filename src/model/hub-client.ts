@@ -14,7 +14,7 @@ import { fetchThroughProxy } from './proxy.js';
 import type { RateLimit } from './rate-limit.js';
 import { whyUnreachable } from './unreachable.js';
 
-export const HUB_ENDPOINT_DEFAULT = 'https://huggingface.co';
+const HUB_ENDPOINT_DEFAULT = 'https://huggingface.co';
 const MAX_REDIRECTS = 5;
 /** Attempts in a row that bring no byte. */
 const MAX_FRUITLESS_ATTEMPTS = 6;

@@ -11,7 +11,7 @@ import type { GgufHeader, GgufTensor } from './gguf-reader.js';
 import type { HubClient } from './hub-client.js';
 
 /** Of one request. Far above what a request costs, far below what anybody would mind to lose. */
-export const MAX_JOINED_BYTES = 256 * 1024 * 1024;
+const MAX_JOINED_BYTES = 256 * 1024 * 1024;
 
 /** A range under way. */
 interface Run {

@@ -31,7 +31,7 @@ export async function requireLicence(stateDirectory: string, reference: string):
   if (card !== null) throw licenceRequired(card);
 }
 
-export function licenceRequired(card: ModelCard): RingError {
+function licenceRequired(card: ModelCard): RingError {
   return new RingError('licence_required', `${card.name} comes on terms that restrict its use, the ${card.licence}: read them at ${licenceAddress(card)}, then accept them with "agent models accept ${card.name}" or --accept-licence`, {
     model: card.name, licence: card.licence, url: licenceAddress(card),
   });

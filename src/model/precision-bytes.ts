@@ -11,7 +11,7 @@ import { ggmlType, tensorBytes } from './ggml-types.js';
 import type { GgufTensor } from './gguf-reader.js';
 import { layerOfTensor } from './model-facts.js';
 
-export const STORAGE_TYPES: Readonly<Record<WeightStorage, number>> = { f32: 0, f16: 1, bf16: 30, mxfp4: 39, nvfp4: 40 };
+const STORAGE_TYPES: Readonly<Record<WeightStorage, number>> = { f32: 0, f16: 1, bf16: 30, mxfp4: 39, nvfp4: 40 };
 /** Tensors that the engine reads as f32 or not by matrix products. */
 const KEPT = /(_norm|ffn_gate_inp|ffn_gate_inp_shexp|ssm_conv1d|shortconv\.conv|altup|laurel|time_mix|channel_mix|attn_rel_b)/;
 /** Integers and the engine's own working types are no weights. */

@@ -3,7 +3,7 @@ import { setMaxListeners } from 'node:events';
 import { RingError } from '../core/errors.js';
 import type { NodeId } from '../core/types.js';
 
-export const MAX_TRANSFERS_PER_PEER = 4;
+const MAX_TRANSFERS_PER_PEER = 4;
 const MAX_WAITING_PER_PEER = 4096;
 
 interface Lane {

@@ -34,7 +34,7 @@ const MEASURE_DEADLINE_MS = 180_000;
 const TOKENIZE_DEADLINE_MS = 30_000;
 const GRAMMAR_DEADLINE_MS = 20_000;
 /** One step of the engine, a long prefill on a slow machine included. */
-export const STEP_DEADLINE_MS = 300_000;
+const STEP_DEADLINE_MS = 300_000;
 /** After its pipe was closed; a step under way is not waited for any longer. */
 const KILL_GRACE_MS = 2_000;
 

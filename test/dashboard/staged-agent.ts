@@ -11,7 +11,7 @@ const GB = 1e9;
 
 /** Ids look like real ones: the page shortens and replaces them. */
 export const MAC = '12D3KooWAKHSKn39ou5Uff3KTBtgg9dWvWqYrKUVh4dABacPbMac';
-export const TOWER = '12D3KooWMa4cg7UPwYTVe6PuyfF6BSt8NAKCzfLKUnsQ76t7Twer';
+const TOWER = '12D3KooWMa4cg7UPwYTVe6PuyfF6BSt8NAKCzfLKUnsQ76t7Twer';
 export const LAPTOP = '12D3KooWRNcyKTb4AnQHwNzM5eKxmAyFvRRdvBgQJHsYvduW3Lap';
 
 interface Machine {

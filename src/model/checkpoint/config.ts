@@ -45,7 +45,7 @@ const FAMILIES: Readonly<Record<string, FamilyName>> = {
   LlamaForCausalLM: 'llama', MistralForCausalLM: 'mistral', Qwen2ForCausalLM: 'qwen2', Qwen3ForCausalLM: 'qwen3',
   GemmaForCausalLM: 'gemma', Gemma2ForCausalLM: 'gemma2', Gemma3ForCausalLM: 'gemma3', Gemma3ForConditionalGeneration: 'gemma3',
 };
-export const CHECKPOINT_ARCHITECTURES: readonly string[] = Object.keys(FAMILIES);
+const CHECKPOINT_ARCHITECTURES: readonly string[] = Object.keys(FAMILIES);
 
 /** Largest dimension that is believed. */
 const MAX_DIMENSION = 1 << 24;

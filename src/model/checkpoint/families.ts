@@ -31,7 +31,7 @@ const ARCHITECTURES: Readonly<Record<FamilyName, string>> = {
 export const ROPE_FACTORS = 'rope_freqs.weight';
 export const OUTPUT_SOURCE = 'lm_head.weight';
 
-export function ggufArchitecture(family: FamilyName): string {
+function ggufArchitecture(family: FamilyName): string {
   return ARCHITECTURES[family];
 }
 

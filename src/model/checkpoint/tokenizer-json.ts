@@ -9,12 +9,12 @@ import { KNOWN_PRE_TOKENIZERS, preTokenizerName, preTokenizerSteps } from './pre
 import { MAX_PIECES } from './sentencepiece.js';
 
 /** Types of tokens in a GGUF. */
-export const TOKEN_NORMAL = 1;
-export const TOKEN_UNKNOWN = 2;
+const TOKEN_NORMAL = 1;
+const TOKEN_UNKNOWN = 2;
 export const TOKEN_CONTROL = 3;
 export const TOKEN_USER_DEFINED = 4;
 export const TOKEN_UNUSED = 5;
-export const TOKEN_BYTE = 6;
+const TOKEN_BYTE = 6;
 
 export interface TokenEntry {
   readonly text: string;
