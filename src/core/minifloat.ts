@@ -60,8 +60,3 @@ export function roundToMinifloat(format: Minifloat, value: number): number {
   const rounded = up < down || (up === down && low % 2 === 1) ? above : below;
   return value < 0 && rounded !== 0 ? -rounded : rounded;
 }
-
-/** Rounds in place. `[count]` f32 */
-export function roundAllToMinifloat(format: Minifloat, values: Float32Array): void {
-  for (let index = 0; index < values.length; index += 1) values[index] = roundToMinifloat(format, values[index] ?? 0);
-}
