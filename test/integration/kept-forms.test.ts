@@ -16,7 +16,9 @@ const STAGES = 2;
 const AGREE_MS = 30_000;
 const LOAD_MS = 60_000;
 /** Pieces of every answer that are there before a node is killed. */
-const BEGUN = 6;
+const BEGUN = 4;
+/** Answers that end before a node is killed show nothing: they are asked for again, so often. */
+const TRIES = 4;
 
 const LINES = { type: 'array', items: { type: 'string', minLength: 10, maxLength: 18 }, minItems: 6, maxItems: 6 };
 const BOOK = { type: 'object', properties: { title: { type: 'string', minLength: 4, maxLength: 20 }, lines: LINES }, required: ['title', 'lines'], additionalProperties: false };
@@ -25,7 +27,7 @@ const base = { model: MODEL, messages, temperature: 1, max_tokens: 240, stream: 
 const REQUESTS: Readonly<Record<string, OpenAI.ChatCompletionCreateParamsStreaming>> = {
   schema: { ...base, seed: 11, response_format: { type: 'json_schema', json_schema: { name: 'book', strict: true, schema: BOOK } } },
   tool: { ...base, seed: 12, parallel_tool_calls: false, tool_choice: { type: 'function', function: { name: 'write' } }, tools: [{ type: 'function', function: { name: 'write', strict: true, parameters: BOOK } }] },
-  several: { ...base, seed: 13, n: 2, max_tokens: 70 },
+  several: { ...base, seed: 13, n: 2, max_tokens: 100 },
 };
 
 /** What became of a request: texts and arguments of each choice, and why it ended. */
@@ -48,7 +50,7 @@ beforeAll(async () => {
   });
   const loaded = await agents[0]?.call({ path: '/v1/cluster/load', json: { model: MODEL, nodes: STAGES, slots: 4, contextTokens: 1024 }, timeoutMs: LOAD_MS });
   expect(loaded?.status, await loaded?.text()).toBe(200);
-}, 120_000);
+}, 240_000);
 
 afterAll(async () => {
   await Promise.all(agents.filter((agent) => !dead.has(agent)).map((agent) => agent.stop()));
@@ -71,9 +73,13 @@ async function ring(): Promise<{ readonly head: AgentProcess; readonly tail: Age
 function ask(client: AgentProcess): { readonly told: Record<string, Told>; readonly whole: Promise<unknown> } {
   const openai = new OpenAI({ apiKey: 'none', baseURL: `http://127.0.0.1:${client.http.port}/v1`, maxRetries: 0 });
   const told: Record<string, Told> = {};
+  for (const name of Object.keys(REQUESTS)) told[name] = { pieces: 0, ended: false, texts: [], calls: [], reasons: [] };
+  const formed = (): boolean => ['schema', 'tool'].every((name) => (told[name]?.pieces ?? 0) > 0);
   const whole = Promise.all(Object.entries(REQUESTS).map(async ([name, request]) => {
-    const one: Told = { pieces: 0, ended: false, texts: [], calls: [], reasons: [] };
-    told[name] = one;
+    const one = told[name];
+    if (one === undefined) throw new Error(name);
+    // A grammar takes its time to be read; what needs none would be over before the others begin.
+    if (name === 'several') await waitUntil(async () => formed(), { timeoutMs: AGREE_MS, pollMs: 2, what: 'the answers with a form have begun' });
     for await (const { choices } of await openai.chat.completions.create(request)) {
       for (const { index, delta, finish_reason: reason } of choices) {
         one.texts[index] = (one.texts[index] ?? '') + (delta.content ?? '');
@@ -85,6 +91,19 @@ function ask(client: AgentProcess): { readonly told: Record<string, Told>; reado
     one.ended = true;
   }));
   return { told, whole };
+}
+
+/** All answers have begun and none has ended. */
+async function underWay(client: AgentProcess): Promise<ReturnType<typeof ask>> {
+  for (let tries = 0; tries < TRIES; tries += 1) {
+    const asked = ask(client);
+    asked.whole.catch(() => undefined);
+    const ended = (): boolean => Object.values(asked.told).some((one) => one.ended);
+    await waitUntil(async () => ended() || Object.values(asked.told).every(({ pieces }) => pieces >= BEGUN), { timeoutMs: AGREE_MS, pollMs: 2, what: 'all answers have begun' });
+    if (!ended()) return asked;
+    await asked.whole;
+  }
+  throw new Error(`an answer was over before all had begun, ${TRIES} times`);
 }
 
 function answersOf(told: Record<string, Told>): object {
@@ -106,15 +125,11 @@ it('go on when the tail\'s node is killed, and when the head\'s is, the same to 
 
   for (const victim of ['tail', 'head'] as const) {
     const { client, [victim]: killed } = await ring();
-    const { told, whole } = ask(client);
-    whole.catch(() => undefined);
-    const begun = (): boolean => Object.keys(told).length === Object.keys(REQUESTS).length && Object.values(told).every(({ pieces }) => pieces >= BEGUN);
-    await waitUntil(async () => begun() || Object.values(told).some(({ ended }) => ended), { timeoutMs: AGREE_MS, pollMs: 2, what: 'all answers have begun' });
-    expect(Object.values(told).map(({ ended }) => ended)).toEqual([false, false, false]);
+    const { told, whole } = await underWay(client);
     dead.add(killed);
     await killed.kill9();
     await whole;
     expect(answersOf(told), `${victim} killed\n${client.output()}`).toEqual(wanted);
     expect(client.output()).toMatch(/goes on with the next one|it is asked for again/);
   }
-}, 120_000);
+}, 240_000);
