@@ -23,6 +23,8 @@ const REPLAN_DEADLINE_MS = 120_000;
 /** A head that has not heard yet that its plan is active answers `not_ready`: ask again after this. */
 const RETRY_MS = 50;
 const MAX_RETRY_MS = 800;
+/** Between two tries to have a model loaded again. */
+const LOAD_RETRY_MS = 1_000;
 
 export interface RingAnswerPorts {
   readonly clock: Clock;
@@ -198,7 +200,7 @@ export class RingAnswer {
       await this.retry();
     } else if (this.end === null) {
       await this.wait(TOKEN_DEADLINE_MS, `no token came from the ring within ${TOKEN_DEADLINE_MS / 1000} s`);
-    } else if (!await this.waitShortly()) {
+    } else if (!await this.waitShortly(LAST_TOKENS_DEADLINE_MS)) {
       this.ports.log.warn('the last tokens of an answer were lost; they are drawn again', { ...facts, of: this.end.tokens });
       this.giveUp();
     }
@@ -239,7 +241,7 @@ export class RingAnswer {
         const ended = staysLoaded && (this.ports.wasUnloaded?.(wanted.instanceId) ?? true);
         if (ended || wanted.plan === null) throw new RingError('not_ready', 'the model was unloaded while the request ran');
         // It was idle for too long, or made room for another one, just when this request came or while its origin was cut off.
-        wanted = await this.ports.load(wanted.plan.model, this.signal);
+        wanted = await this.loadedAgain(wanted, patient ? deadlineMs : 0);
         continue;
       }
       const leftMs = deadlineMs - this.ports.clock.now();
@@ -248,6 +250,18 @@ export class RingAnswer {
       const late = `the ring was not ready again within ${this.replanDeadlineMs() / 1000} s${instance.reason === '' ? '' : ` (${instance.reason})`}`;
       if (leftMs <= 0) throw new RingError('timeout', late);
       await this.wait(leftMs, late);
+    }
+  }
+
+  /** As it was, when it cannot be loaded now and there is time to ask again: who has it may be about to come back. */
+  private async loadedAgain(instance: Instance, deadlineMs: number): Promise<Instance> {
+    try {
+      return instance.plan === null ? instance : await this.ports.load(instance.plan.model, this.signal);
+    } catch (error) {
+      const leftMs = deadlineMs - this.ports.clock.now();
+      if (this.signal.aborted || leftMs <= 0) throw error;
+      await this.waitShortly(Math.min(leftMs, LOAD_RETRY_MS));
+      return instance;
     }
   }
 
@@ -276,9 +290,9 @@ export class RingAnswer {
   }
 
   /** False when nothing came in time. */
-  private async waitShortly(): Promise<boolean> {
+  private async waitShortly(deadlineMs: number): Promise<boolean> {
     try {
-      await this.wait(LAST_TOKENS_DEADLINE_MS, 'the last tokens did not come');
+      await this.wait(deadlineMs, 'nothing came in time');
       return true;
     } catch (error) {
       if (error instanceof RingError && error.code === 'timeout' && !this.signal.aborted) return false;
