@@ -128,6 +128,8 @@ export interface InstanceView {
   readonly planId: string | null;
   readonly contextTokens: number;
   readonly slots: number;
+  /** Of hidden states between its stages, where the plan has others than f32. */
+  readonly activations?: ActivationType;
   readonly stages: readonly StageView[];
   readonly notes: readonly PlanNote[];
   readonly life: InstanceLife;

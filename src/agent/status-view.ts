@@ -45,6 +45,7 @@ export function instanceView(instance: Instance, sources: ViewSources): Instance
     planId: plan?.planId ?? null,
     contextTokens: plan?.contextTokens ?? 0,
     slots: plan?.slots ?? 0,
+    ...(plan?.activations === undefined ? {} : { activations: plan.activations }),
     stages: plan === null ? [] : plan.stages.map((stage) => stageView(plan, stage, sources, figures?.busyShares[stage.rank] ?? null)),
     notes: plan?.explanation.filter((note) => !isOver(note, sources)) ?? [],
     life: lifeOf(instance),

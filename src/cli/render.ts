@@ -9,7 +9,7 @@
 import Table from 'cli-table3';
 import type { ClusterStatus, InstanceView, ModelView, NodeView, StageView } from '../agent/service.js';
 import { durationText, FOR_EVER_MS } from '../core/instance-life.js';
-import type { Backend, LayerRange, NodeId, Plan, PlanNote, Term, Spill } from '../core/types.js';
+import type { ActivationType, Backend, LayerRange, NodeId, Plan, PlanNote, Term, Spill } from '../core/types.js';
 
 /** The widest that a line gets. */
 export const RENDER_COLUMNS = 80;
@@ -53,7 +53,7 @@ export function renderPlan(plan: Plan, nodes: readonly NodeView[]): string {
   const sections = [
     [
       `${clip(model.name, MODEL_COLUMNS)}: ${clean(model.architecture)}, ${counted(model.layers, 'layer')}, ${bytesText(model.sizeBytes)}`,
-      `${counted(plan.stages.length, 'stage')}, ${slotsText(plan)}, KV ${plan.keyType}/${plan.valueType}, ${plan.activations === undefined ? '' : `${plan.activations} activations, `}${bytesText(total)} predicted`,
+      wrap([counted(plan.stages.length, 'stage'), slotsText(plan), `KV ${plan.keyType}/${plan.valueType}`, ...activationsText(plan), `${bytesText(total)} predicted`].join(', '), ''),
       ...(plan.predictedTokensPerSecond === undefined ? [] : [`${paceText(plan.predictedTokensPerSecond)} predicted for one answer alone`]),
     ].join('\n'),
     ringText(plan.stages, names),
@@ -154,7 +154,7 @@ function renderInstance(instance: InstanceView, names: ReadonlyMap<NodeId, strin
   const load = instance.activeSequences === null
     ? []
     : [`${instance.activeSequences} running, ${instance.queuedSequences ?? 0} waiting`];
-  const facts = [instance.state, ...stayText(instance), ...(instance.slots > 0 ? [slotsText(instance)] : []), ...load];
+  const facts = [instance.state, ...stayText(instance), ...(instance.slots > 0 ? [slotsText(instance)] : []), ...activationsText(instance), ...load];
   const lines = [wrap(`${clip(instance.model, MODEL_COLUMNS)}: ${facts.join(', ')}`, '')];
   if (instance.reason !== '') lines.push(wrap(clean(instance.reason), '  '));
   const parts = [lines.join('\n')];
@@ -179,7 +179,7 @@ function renderInstance(instance: InstanceView, names: ReadonlyMap<NodeId, strin
 /** Nothing of what stays until its room is needed. */
 function stayText({ life }: InstanceView): string[] {
   if (life.pinned) return ['pinned'];
-  return life.keepAliveMs === null || life.keepAliveMs >= FOR_EVER_MS ? [] : [`unloaded after ${durationText(life.keepAliveMs)} idle`];
+  return life.keepAliveMs === null || life.keepAliveMs >= FOR_EVER_MS ? [] : [`unloads when idle for ${durationText(life.keepAliveMs)}`];
 }
 
 /** Predicted beside measured, where a token's time goes, and how long each node took to be ready. Null = nothing is known. */
@@ -195,7 +195,7 @@ function speedText(instance: InstanceView, names: ReadonlyMap<NodeId, string>): 
   if (pace !== null && instance.stages.length > 0 && pace.stageMicros.length === instance.stages.length) {
     const between = Math.max(0, pace.tokenMicros - pace.stageMicros.reduce((sum, micros) => sum + micros, 0));
     const path = instance.stages.map((stage, index) => `${stageNode(stage, names)} ${millisText((pace.stageMicros[index] ?? 0) / 1000)}`);
-    lines.push(listItem(`a token takes ${millisText(pace.tokenMicros / 1000)}: ${path.join(' + ')} + ${millisText(between / 1000)} between them`));
+    lines.push(listItem(`a token takes ${millisText(pace.tokenMicros / 1000)}: ${path.join(' + ')} + ${millisText(between / 1000)} ${path.length === 1 ? 'around it' : 'between them'}`));
   }
   const built = instance.stages.flatMap((stage) => (stage.buildMs === undefined || stage.buildMs === null ? [] : [`${stageNode(stage, names)} ${(stage.buildMs / 1000).toFixed(1)} s`]));
   if (built.length > 0) lines.push(listItem(`ready after ${built.join(', ')}`));
@@ -274,6 +274,11 @@ function shortId(nodeId: NodeId): string {
 
 function slotsText({ contextTokens, slots }: { readonly contextTokens: number; readonly slots: number }): string {
   return `context ${grouped(contextTokens)} tokens in ${slots === 1 ? 'one slot' : `each of ${slots} slots`}`;
+}
+
+/** Nothing of f32, which is the rule. */
+function activationsText({ activations }: { readonly activations?: ActivationType }): string[] {
+  return activations === undefined ? [] : [`${activations} activations`];
 }
 
 /** First to last, both included. */

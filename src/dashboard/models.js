@@ -74,7 +74,7 @@ function stageText({ state, progress, fetchedBytes }) {
 function stayText({ pinned, keepAliveMs }) {
   if (pinned) return 'pinned';
   if (keepAliveMs === null || keepAliveMs >= FOR_EVER_MS) return '';
-  return keepAliveMs >= 60_000 ? `unloaded after ${Math.round(keepAliveMs / 60_000)} min idle` : `unloaded after ${Math.round(keepAliveMs / 1000)} s idle`;
+  return keepAliveMs >= 60_000 ? `unloads when idle for ${Math.round(keepAliveMs / 60_000)} min` : `unloads when idle for ${Math.round(keepAliveMs / 1000)} s`;
 }
 
 function failurePart(key) {

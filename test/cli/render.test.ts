@@ -86,6 +86,8 @@ describe('cluster status as text', () => {
       '- one answer alone: 12.3 tok/s predicted, 11.9 tok/s measured', '- a token takes 84.0 ms: mac 30.1 ms + linux 52.0 ms + 1.88 ms between them',
       '- ready after mac 1.2 s, linux 20.5 s',
     ].join('\n'));
+    expect(renderStatus(status({ instances: [instance({ stages: [stage(0, MAC, 0, 16)], pace: { tokenMicros: 26_000, stageMicros: [7_600] } })] })))
+      .toContain('- a token takes 26.0 ms: mac 7.60 ms + 18.4 ms around it');
     expect(renderStatus(status({ instances: [instance({ stages: [stage(0, MAC, 0, 16)], predictedTokensPerSecond: 240 })] }))).toMatch(/\n- one answer alone: 240 tok\/s predicted$/);
     expect(renderStatus(status({ instances: [instance({ stages: [stage(0, MAC, 0, 16)] })] }))).not.toContain('one answer alone');
   });
@@ -220,6 +222,14 @@ describe('a plan as text', () => {
       - linux: left out: two nodes were asked for
       - one slot, as asked"
     `);
+  });
+
+  it('says what is not the usual: activations, and how long an idle model stays', () => {
+    const text = renderPlan({ ...plan, slots: 8, activations: 'f16' }, [MAC]);
+    expect(text).toContain('KV q8_0/f16, f16 activations,');
+    expect(widest(text)).toBeLessThanOrEqual(RENDER_COLUMNS);
+    const shown = renderStatus(status({ instances: [instance({ activations: 'f16', life: { pinned: false, keepAliveMs: 300_000, returns: false } })] }));
+    expect(shown).toMatch(/active, unloads when idle for 5 min, context 32,768 tokens in each of\s4 slots, f16 activations/);
   });
 
   it('shows a plan of one node without a ring', () => {
