@@ -1,8 +1,7 @@
 /**
  * What may be typed for an option's value, and the options that several commands share. It must not know what a command does.
  */
-import { InvalidArgumentError, Option } from 'commander';
-import type { Command } from 'commander';
+import { Command, InvalidArgumentError, Option } from 'commander';
 import { parseDevices } from '../core/backends.js';
 import { ACTIVATION_TYPES, CACHE_TYPES } from '../core/formats.js';
 import { KEEP_ALIVE_FORMS, parseKeepAlive } from '../core/keep-alive.js';
@@ -90,6 +89,14 @@ export function agentOptions(command: Command): Command {
     .addOption(kvTypeOption())
     .addOption(activationsOption())
     .addOption(new Option('--log-level <level>', 'what to log').choices(LOG_LEVELS).default('info'));
+}
+
+/** Which of them were typed: a command that finds an agent running has no use for them. */
+export function typedAgentOptions(command: Command): readonly string[] {
+  const names = new Set(agentOptions(new Command()).options.map((option) => option.attributeName()));
+  return command.options
+    .filter((option) => names.has(option.attributeName()) && command.getOptionValueSource(option.attributeName()) === 'cli')
+    .map((option) => option.long ?? option.flags);
 }
 
 export interface AgentFlags {

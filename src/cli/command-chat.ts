@@ -19,6 +19,8 @@ export interface ChatOptions extends AnswerSettings, LicenceOptions {
   /** Earlier questions can be called back with the arrow keys, also next time. */
   readonly history: boolean;
   readonly defaults: StartSettings;
+  /** Options of `defaults` that were typed. */
+  readonly typed: readonly string[];
 }
 
 export async function chatCommand(model: string | undefined, options: ChatOptions): Promise<void> {
@@ -30,7 +32,7 @@ export async function chatCommand(model: string | undefined, options: ChatOption
 }
 
 /** `model` is loaded. */
-export async function converse(client: AgentClient, model: string, options: Omit<ChatOptions, 'defaults'>): Promise<void> {
+export async function converse(client: AgentClient, model: string, options: Omit<ChatOptions, 'defaults' | 'typed'>): Promise<void> {
   const models = async (): Promise<readonly string[]> => {
     const { data } = await client.get('/v1/models') as { readonly data: readonly { readonly id: ModelView['name'] }[] };
     return data.map(({ id }) => id);

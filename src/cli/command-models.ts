@@ -52,7 +52,7 @@ export async function modelInfoCommand(model: string, options: ModelsOptions): P
     print(options, { card: named }, () => renderCard(named));
     return;
   }
-  if (view === undefined) throw new RingError('unknown_model', `no node of the cluster knows a model ${JSON.stringify(model)}: "agent models" lists those that there are`);
+  if (view === undefined) throw new RingError('unknown_model', `no node of the cluster knows a model ${JSON.stringify(model)}: "agent models" lists those that there are, "agent models search" those that can be fetched`);
   const status = await client.get('/v1/cluster') as ClusterStatus;
   const kept = store.models.find((one) => one.digest === view.digest) ?? null;
   const holders = status.nodes.flatMap((node) => (node.capabilities === null ? [] : [{

@@ -20,6 +20,8 @@ export interface RunOptions extends AnswerSettings, LicenceOptions {
   /** Where the answer's time went, on standard error. */
   readonly trace?: boolean;
   readonly defaults: StartSettings;
+  /** Options of `defaults` that were typed. */
+  readonly typed: readonly string[];
 }
 
 export async function runCommand(model: string | undefined, prompt: string | undefined, options: RunOptions): Promise<void> {

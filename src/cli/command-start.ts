@@ -67,7 +67,7 @@ export async function startCommand(flags: StartSettings, options: StartOptions):
   const { agent, running, notices } = started;
   const status = agent.status();
   process.stdout.write(`ring-agent is running: node ${status.nodeId}, cluster "${status.cluster}"\n`);
-  process.stdout.write(`OpenAI API: ${running.apiUrl}/v1\n`);
+  process.stdout.write(`OpenAI API: ${running.apiUrl}/v1 (dashboard: ${running.apiUrl})\n`);
   for (const notice of [...notices, ...await unknownModelNotices(settings, agent.models().map(({ name, digest }) => ({ name, digest })))]) process.stdout.write(`note: ${notice}\n`);
   if (!status.secured) {
     process.stdout.write('note: this cluster is open: any agent on this network may join it. "agent secret" shows how to close it.\n');

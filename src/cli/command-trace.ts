@@ -31,6 +31,7 @@ export async function traceCommand(requestId: string | undefined, options: { rea
   const [trace] = traces;
   if (options.list === true) {
     process.stdout.write(options.json === true ? `${JSON.stringify(traces)}\n` : traces.map(listLine).join(''));
+    if (traces.length === 0 && options.json !== true) process.stderr.write(`${emptyText(heads)}\n`);
     for (const line of silentText(heads)) process.stderr.write(`${line}\n`);
     return;
   }
@@ -42,8 +43,13 @@ function listLine({ requestId, model, agoMs }: TraceView): string {
   return `${clean(requestId)}  ${clean(model)}, ${durationText(Math.round(agoMs / 1000) * 1000)} ago\n`;
 }
 
+function emptyText(heads: readonly TraceHead[]): string {
+  return heads.length === 0 ? 'no request is remembered: no model is served' : 'no request is remembered: there was none since the models that are served were planned';
+}
+
 function missingText(request: string, heads: readonly TraceHead[]): string {
-  const what = request === '' ? 'no request is remembered' : `no request whose id begins with ${JSON.stringify(clean(request).slice(0, 80))} is remembered`;
+  if (request === '') return [emptyText(heads), ...silentText(heads)].join('; ');
+  const what = `no request whose id begins with ${JSON.stringify(clean(request).slice(0, 80))} is remembered`;
   if (heads.length === 0) return `${what}: no model is served`;
   return [`${what} ("agent trace --list" shows which are: the last ones of each ring, until it is planned again)`, ...silentText(heads)].join('; ');
 }

@@ -46,8 +46,9 @@ is one JSON object a line. What is kept of it is shown by agent logs.`,
   probe: { examples: [['agent probe', 'cores, memory, disk and devices of this machine'], ['agent probe --json --dir /data', 'for programs, and of another disk']] },
   secret: { examples: [['agent secret > ring.secret', 'then copy the file to every machine']] },
   run: {
-    more: `Without a running agent one is started for as long as the answer takes. With a
-terminal and no prompt it is agent chat.`,
+    more: `Without a running agent one is started for as long as the answer takes, with the
+options that agent start has too. With a terminal and no prompt it is agent
+chat.`,
     examples: [
       ['agent run "" "In the beginning"', 'the served model goes on with it'],
       ['agent run qwen3-4b "Hello"', 'a model of the catalogue (agent models search)'],
@@ -56,7 +57,10 @@ terminal and no prompt it is agent chat.`,
   },
   chat: {
     more: `Ctrl-C stops an answer and keeps the conversation, Ctrl-D leaves, """ begins and
-ends a text of several lines, the arrow keys call earlier lines back.`,
+ends a text of several lines, the arrow keys call earlier lines back.
+
+Without a running agent one is started for as long as you talk, with the options
+that agent start has too.`,
     examples: [['agent chat', 'with the served model'], ['agent chat qwen3-4b --system "Answer in one sentence."', 'with another one, told how to answer']],
   },
   status: { examples: [['agent status', 'nodes, coordinator, and who runs which layers'], ['agent status --watch', 'drawn again whenever it changes'], ['agent status --json --watch', 'one line a change, for programs']] },

@@ -10,6 +10,8 @@ export interface OwnAgentOptions {
   readonly stateDir: string;
   /** Of the agent that is started when none runs. */
   readonly defaults: StartSettings;
+  /** What was typed for that agent. One that runs already is told nothing of it. */
+  readonly typed: readonly string[];
 }
 
 /** `interrupted` aborts when the command is told to end, or nobody reads its output any more. */
@@ -20,6 +22,7 @@ export async function withAgent(options: OwnAgentOptions, work: (client: AgentCl
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.once(signal, onSignal);
   process.stdout.once('error', () => interrupted.abort(new RingError('cancelled', 'nobody reads the answer any more')));
   const running = await findRunningAgent(options.stateDir);
+  if (running !== null && options.typed.length > 0) process.stderr.write(`note: the agent that runs here answers, and was started with its own options: ${options.typed.join(', ')} ${options.typed.length === 1 ? 'is' : 'are'} not used\n`);
   const own = running === null ? await startAgent(options.defaults, createLog('warn')) : null;
   try {
     const found = running ?? own?.running;

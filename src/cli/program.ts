@@ -6,7 +6,7 @@
 import { Argument, Command, Option } from 'commander';
 import { nearestName } from '../core/nearest-name.js';
 import { AGENT_VERSION } from '../version.js';
-import { activationsOption, agentOptions, clusterName, collect, count, keepAlive, kvTypeOption, port, positive, seed, settingsOf, temperature } from './arguments.js';
+import { activationsOption, agentOptions, clusterName, collect, count, keepAlive, kvTypeOption, port, positive, seed, settingsOf, temperature, typedAgentOptions } from './arguments.js';
 import type { AnswerSettings } from './answer-stream.js';
 import type { AgentFlags } from './arguments.js';
 import { MODELS_COMMAND, SHELLS } from './completion.js';
@@ -78,8 +78,8 @@ export function program(): Command {
     .addOption(acceptLicence)
     .option('--json', 'print {id, text, tokens, usage, timings} instead')
     .option('--trace', 'say on standard error where its time went, as agent trace does')
-    .action(async (model: string | undefined, prompt: string | undefined, flags: AgentFlags & AnswerSettings & { json?: boolean; trace?: boolean; acceptLicence?: boolean }) =>
-      (await import('./command-run.js')).runCommand(model, prompt, { ...flags, defaults: { ...settingsOf(flags), apiPort: 0, temporary: true } }));
+    .action(async (model: string | undefined, prompt: string | undefined, flags: AgentFlags & AnswerSettings & { json?: boolean; trace?: boolean; acceptLicence?: boolean }, command: Command) =>
+      (await import('./command-run.js')).runCommand(model, prompt, { ...flags, typed: typedAgentOptions(command), defaults: { ...settingsOf(flags), apiPort: 0, temporary: true } }));
 
   agentOptions(root.command('chat'))
     .description('talk with a model in the terminal; /help there shows what can be typed')
@@ -91,8 +91,8 @@ export function program(): Command {
     .option('--seed <n>', 'same seed, same answers', seed)
     .addOption(acceptLicence)
     .option('--no-history', 'do not keep what is typed in the state directory')
-    .action(async (model: string | undefined, flags: AgentFlags & AnswerSettings & { system?: string; history: boolean; acceptLicence?: boolean }) =>
-      (await import('./command-chat.js')).chatCommand(model, { ...flags, defaults: { ...settingsOf(flags), apiPort: 0, temporary: true } }));
+    .action(async (model: string | undefined, flags: AgentFlags & AnswerSettings & { system?: string; history: boolean; acceptLicence?: boolean }, command: Command) =>
+      (await import('./command-chat.js')).chatCommand(model, { ...flags, typed: typedAgentOptions(command), defaults: { ...settingsOf(flags), apiPort: 0, temporary: true } }));
 
   root.command('status')
     .description('the cluster: nodes, coordinator, models and their stages')
