@@ -38,8 +38,9 @@ function headLine(model: ModelView): string {
 export function renderCards(cards: readonly ModelCard[]): string {
   if (cards.length === 0) return 'The catalogue has no such model. Any GGUF of the hub can be named as hf:owner/repo.';
   const rows = cards.map((card) => [card.name, card.parameters, contextText(card.context), licenceText(card), card.quants[0] ?? '']);
-  const widths = [0, 1, 2, 3].map((column) => Math.max(...rows.map((row) => row[column]?.length ?? 0)));
-  const lines = rows.map((row) => row.map((text, column) => text.padEnd(widths[column] ?? 0)).join('  ').trimEnd());
+  const table = [['Model', 'Size', 'Context', 'Licence', 'Quant'], ...rows];
+  const widths = [0, 1, 2, 3].map((column) => Math.max(...table.map((row) => row[column]?.length ?? 0)));
+  const lines = table.map((row) => row.map((text, column) => text.padEnd(widths[column] ?? 0)).join('  ').trimEnd());
   const restricted = cards.some((card) => card.restricted) ? '\n* on terms that restrict use, to be accepted before it is fetched.' : '';
   return `${lines.join('\n')}\n${restricted}\nA name can be used as it is; "agent models info NAME" says more.`;
 }

@@ -114,7 +114,9 @@ export function distinctNames(nodes: readonly { readonly nodeId: NodeId; readonl
 
 function renderHeading(status: ClusterStatus, names: ReadonlyMap<NodeId, string>): string {
   const coordinator = status.coordinator === null ? 'no coordinator yet' : `coordinator ${nameOf(names, status.coordinator)}`;
-  const lines = [wrap(`Cluster ${clip(status.cluster, MODEL_COLUMNS)}: ${counted(status.nodes.length, 'node')}, ${coordinator}${termText(status.term, names)}`, '')];
+  const able = status.nodes.filter((node) => node.problem === null).length;
+  const others = able === status.nodes.length ? '' : ` and ${status.nodes.length - able} that cannot take part`;
+  const lines = [wrap(`Cluster ${clip(status.cluster, MODEL_COLUMNS)}: ${counted(able, 'node')}${others}, ${coordinator}${termText(status.term, names)}`, '')];
   if (!status.secured) {
     lines.push('Open: any agent on this network may join. To close it, run `agent secret` and', 'start every agent with --secret-file.');
   }

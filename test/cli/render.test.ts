@@ -116,7 +116,7 @@ describe('cluster status as text', () => {
       state: 'incompatible', problem: 'speaks protocol 2 to 3, this agent speaks 1: update this agent or that one, so that they have a version in common',
     });
     expect(renderStatus(status({ secured: false, coordinator: null, term: null, nodes: [LINUX, old] }))).toMatchInlineSnapshot(`
-      "Cluster home: 2 nodes, no coordinator yet
+      "Cluster home: 1 node and 1 that cannot take part, no coordinator yet
       Open: any agent on this network may join. To close it, run \`agent secret\` and
       start every agent with --secret-file.
 

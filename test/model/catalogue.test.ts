@@ -31,6 +31,7 @@ describe('the catalogue', () => {
     for (const { name, quants } of cards) {
       for (const quant of quants) expect(parseInternetReference(catalogueReference(cards, `${name}:${quant}`) ?? '')).toMatchObject({ kind: 'hub', quant });
     }
+    expect(renderCards(cards)).toMatch(/^Model +Size +Context +Licence +Quant\n/);
     for (const line of [renderCards(cards), ...cards.map(renderCard)].join('\n').split('\n').filter((text) => !text.includes('https://'))) expect(line.length, line).toBeLessThanOrEqual(80);
   });
 
