@@ -39,7 +39,7 @@ export async function readApiKeys(file: string): Promise<readonly string[]> {
     const key = line.trim();
     if (key === '' || key.startsWith('#')) continue;
     if (!/^[\x21-\x7e]+$/.test(key)) throw badFile(file, `line ${index + 1} has a character that no key may have (use printable ASCII without spaces)`);
-    if (key.length < API_KEY_LENGTH_MIN) throw badFile(file, `the key in line ${index + 1} is shorter than ${API_KEY_LENGTH_MIN} characters`);
+    if (key.length < API_KEY_LENGTH_MIN) throw badFile(file, `the key in line ${index + 1} is shorter than ${API_KEY_LENGTH_MIN} characters ("openssl rand -hex 24" makes a good one)`);
     keys.push(key);
   }
   if (keys.length === 0) throw badFile(file, 'it has no key; write one key a line');

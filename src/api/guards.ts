@@ -119,7 +119,7 @@ export async function readJsonBody(request: Request): Promise<unknown> {
       status: 415,
       code: 'unsupported_media_type',
       param: 'Content-Type',
-      message: 'The body must be JSON: send `Content-Type: application/json`.',
+      message: 'The body must be JSON, and say so: send the header `Content-Type: application/json` (curl: -H \'Content-Type: application/json\').',
     });
   }
   const contentEncoding = request.headers.get('content-encoding')?.trim().toLowerCase() ?? 'identity';

@@ -45,7 +45,7 @@ export function program(): Command {
     .option('--model <ref...>', 'model to serve: a GGUF file, a directory of them, or a name', collect)
     .option('--api-host <host>', 'address of the HTTP API (default: 127.0.0.1; another one needs --api-key-file)')
     .option('--api-port <port>', 'port of the HTTP API (default: 11500)', port)
-    .option('--api-key-file <file>', 'file with the keys that the API accepts, one per line')
+    .option('--api-key-file <file>', 'file with the keys that the API accepts, one per line, of 16 characters or more')
     .option('--config <file>', 'cluster file (TOML): model, nodes and how layers are given to them')
     .option('--ckpt-dir <directory>', 'look for models here too')
     .addOption(acceptLicence)
