@@ -111,10 +111,18 @@ export function onBodyRead(request: Request, listener: (bytes: number) => void):
   listeners.set(request, listener);
 }
 
+/** What curl says of a body when it is told nothing, as in the examples of Ollama. A form of a web page says the same, but comes with an Origin. */
+const UNSAID_TYPES: ReadonlySet<string> = new Set(['', 'application/x-www-form-urlencoded']);
+
+/** Browsers tell of every request that could change something where it comes from. */
+function isFromProgram(request: Request): boolean {
+  return !request.headers.has('origin') && !request.headers.has('sec-fetch-site');
+}
+
 /** The body of a request as JSON: type, size and encoding are checked in this order, and each has its own status. */
 export async function readJsonBody(request: Request): Promise<unknown> {
-  const mediaType = (request.headers.get('content-type') ?? '').split(';')[0]?.trim().toLowerCase();
-  if (mediaType !== 'application/json') {
+  const mediaType = (request.headers.get('content-type') ?? '').split(';')[0]?.trim().toLowerCase() ?? '';
+  if (mediaType !== 'application/json' && !(isFromProgram(request) && UNSAID_TYPES.has(mediaType))) {
     throw new ApiError({
       status: 415,
       code: 'unsupported_media_type',

@@ -246,9 +246,11 @@ describe('API', () => {
 
   it('refuses a body that is not sent as JSON', async () => {
     const { call } = api();
-    for (const headers of [{ 'content-type': 'text/plain' }, { 'content-type': 'application/x-www-form-urlencoded' }, { 'content-encoding': 'gzip' }]) {
+    const form = { 'content-type': 'application/x-www-form-urlencoded' };
+    for (const headers of [{ 'content-type': 'text/plain' }, { ...form, origin: 'http://localhost' }, { ...form, 'sec-fetch-site': 'cross-site' }, { 'content-encoding': 'gzip' }]) {
       expect((await call('/v1/chat/completions', { json: HELLO, headers })).status).toBe(415);
     }
+    expect((await call('/v1/chat/completions', { json: HELLO, headers: form })).status, 'curl without -H').toBe(200);
     expect((await call('/v1/chat/completions', { json: HELLO, headers: { 'content-type': 'application/json; charset=utf-8' } })).status).toBe(200);
   });
 
