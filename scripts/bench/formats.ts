@@ -6,9 +6,8 @@
  * The text: Revelation 6 to 22 of the King James text (public domain), a verse a line, as the model was trained on the
  * rest of it. Another model may be named; then the text is just a text.
  *
- * The model was trained past its best and is too sure of itself (at temperature 1.3 its perplexity would be a sixth lower),
- * so that a little noise in its weights can lower its perplexity. How formats rank is therefore told by the divergence of
- * their predictions from f32's on the same text, which noise can only raise.
+ * A little noise in a small model's weights can lower its perplexity as well as raise it. How formats rank is therefore told by
+ * the divergence of their predictions from f32's on the same text, which noise can only raise.
  */
 import { mkdir, readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
