@@ -127,7 +127,9 @@ function nodeViews({ cluster, network }: StatusSources): NodeView[] {
     })
     .filter((view): view is NodeView => view !== null);
   const refused = network.refused()
-    .filter(({ nodeId }) => !known.some((view) => view.nodeId === nodeId && view.state === 'alive'))
+    // A living node that listens where another identity was remembered has taken its place.
+    .filter(({ nodeId, address, code }) => !known.some((view) => view.state === 'alive'
+      && (view.nodeId === nodeId || (code !== 'cloned_identity' && view.addresses.includes(address.replace(/\/p2p\/.*$/, ''))))))
     .map(({ nodeId, address, code, message }): NodeView => ({
       nodeId,
       self: false,

@@ -24,7 +24,7 @@ import { HELLO_PROTOCOL } from './hello.js';
 import type { Identity } from './identity.js';
 import { MAX_STREAMS_PER_PEER, startLibp2pNode } from './libp2p-node.js';
 import type { ListenAddress } from './libp2p-node.js';
-import { Refusals } from './refusals.js';
+import { plainAddress, Refusals } from './refusals.js';
 import { RememberedPeers } from './remembered-peers.js';
 import { ACTIVATION_PROTOCOL, acceptRingLink, openRingLink } from './ring-link.js';
 import { clusterHash, noisePrologue } from './secret.js';
@@ -335,7 +335,7 @@ class Libp2pNetwork implements Network {
 
   /** Our own id answers or is announced at `address`: a clone, unless that is one of our own addresses. */
   private checkForClone(address: string): void {
-    const plain = address.replace(/\/p2p\/.*$/, '');
+    const plain = plainAddress(address);
     if (this.isOwnAddress(plain)) return;
     this.refusals.add({
       nodeId: this.nodeId, address: plain, code: 'cloned_identity',

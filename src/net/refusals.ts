@@ -32,6 +32,10 @@ export class Refusals {
     // are both shown: it may run several agents.
     const host = hostOfText(refused.address);
     if (refused.nodeId !== '') {
+      // One agent listens at an address: who was there before it with another identity is gone.
+      for (const [other, { refused: before }] of this.entries) {
+        if (other !== key && before.code === refused.code && before.nodeId !== '' && plainAddress(before.address) === plainAddress(refused.address)) this.entries.delete(other);
+      }
       if (this.entries.get(host)?.refused.code === refused.code) this.entries.delete(host);
     } else if ([...this.entries.values()].some(({ refused: other }) => other.nodeId !== '' && other.code === refused.code && hostOfText(other.address) === key)) {
       return;
@@ -53,6 +57,11 @@ export class Refusals {
   clear(nodeId: NodeId): void {
     if (this.entries.get(nodeId)?.refused.code !== 'cloned_identity') this.entries.delete(nodeId);
   }
+}
+
+/** Without the identity that is expected there. */
+export function plainAddress(address: string): string {
+  return address.replace(/\/p2p\/.*$/, '');
 }
 
 function keyOf(refused: RefusedPeer): string {
