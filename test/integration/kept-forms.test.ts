@@ -23,7 +23,7 @@ const TRIES = 4;
 const LINES = { type: 'array', items: { type: 'string', minLength: 10, maxLength: 18 }, minItems: 6, maxItems: 6 };
 const BOOK = { type: 'object', properties: { title: { type: 'string', minLength: 4, maxLength: 20 }, lines: LINES }, required: ['title', 'lines'], additionalProperties: false };
 const messages = [{ role: 'user' as const, content: 'Tell me of Moses.' }];
-const base = { model: MODEL, messages, temperature: 1, max_tokens: 240, stream: true as const };
+const base = { model: MODEL, messages, temperature: 1, max_tokens: 500, stream: true as const };
 const REQUESTS: Readonly<Record<string, OpenAI.ChatCompletionCreateParamsStreaming>> = {
   schema: { ...base, seed: 11, response_format: { type: 'json_schema', json_schema: { name: 'book', strict: true, schema: BOOK } } },
   tool: { ...base, seed: 12, parallel_tool_calls: false, tool_choice: { type: 'function', function: { name: 'write' } }, tools: [{ type: 'function', function: { name: 'write', strict: true, parameters: BOOK } }] },
