@@ -1,5 +1,4 @@
 /** `agent models` and its subcommands: what the cluster holds, and the upkeep of this machine's store. */
-import type { ActivationType, GgmlCacheType } from '../core/types.js';
 import type { ClusterStatus, InstanceView, ModelView } from '../agent/service.js';
 import { RingError } from '../core/errors.js';
 import { lifeText, LOADED_LIFE, PINNED_LIFE } from '../core/instance-life.js';
@@ -13,6 +12,8 @@ import { modelReference } from './model-reference.js';
 import { namedModel } from './named-model.js';
 import { durationText, Rate, showProgress } from './progress-line.js';
 import { renderModels } from './render.js';
+import { ringFields } from './ring-flags.js';
+import type { RingFlags } from './ring-flags.js';
 import { renderCard, renderCards, renderModelInfo, sizeText } from './render-store.js';
 import { requireAgent } from './require-agent.js';
 import { findRunningAgent } from './state-directory.js';
@@ -106,14 +107,9 @@ export function prunedText({ removed, brokenOff, freedBytes }: PruneAnswer): str
   return what.length === 0 ? 'Nothing to remove: no stage is kept that nothing uses, and no download was broken off.' : `${what.join(' and ')} removed, ${sizeText(freedBytes)} freed.`;
 }
 
-export interface LoadFlags extends ModelsOptions, LicenceOptions {
+export interface LoadFlags extends ModelsOptions, LicenceOptions, RingFlags {
   readonly pin?: boolean;
   readonly keepAlive?: number | null;
-  readonly nodes?: number;
-  readonly ctx?: number;
-  readonly slots?: number;
-  readonly kvType?: GgmlCacheType;
-  readonly activations?: ActivationType;
 }
 
 export async function modelLoadCommand(model: string, options: LoadFlags): Promise<void> {
@@ -124,11 +120,7 @@ export async function modelLoadCommand(model: string, options: LoadFlags): Promi
     model: modelReference(model),
     ...(options.pin === true ? { pinned: true } : {}),
     ...(options.keepAlive === undefined ? {} : { keepAlive: options.keepAlive === null ? -1 : options.keepAlive / 1000 }),
-    ...(options.nodes === undefined ? {} : { nodes: options.nodes }),
-    ...(options.ctx === undefined ? {} : { contextTokens: options.ctx }),
-    ...(options.slots === undefined ? {} : { slots: options.slots }),
-    ...(options.kvType === undefined ? {} : { cacheType: options.kvType }),
-    ...(options.activations === undefined ? {} : { activations: options.activations }),
+    ...ringFields(options),
   }, interrupted.signal));
   print(options, instance, () => `${instance.model} is served on ${instance.stages.length === 1 ? 'one node' : `${instance.stages.length} nodes`}; it ${lifeText(instance.life)}.`);
 }
