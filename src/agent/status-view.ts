@@ -129,7 +129,7 @@ function nodeViews({ cluster, network }: StatusSources): NodeView[] {
   const refused = network.refused()
     // A living node that listens where another identity was remembered has taken its place.
     .filter(({ nodeId, address, code }) => !known.some((view) => view.state === 'alive'
-      && (view.nodeId === nodeId || (code !== 'cloned_identity' && view.addresses.includes(address.replace(/\/p2p\/.*$/, ''))))))
+      && (view.nodeId === nodeId || (code !== 'cloned_identity' && view.addresses.includes(address)))))
     .map(({ nodeId, address, code, message }): NodeView => ({
       nodeId,
       self: false,

@@ -26,7 +26,8 @@ export class Refusals {
     return [...this.entries.values()].map((entry) => entry.refused);
   }
 
-  add(refused: RefusedPeer): void {
+  add(given: RefusedPeer): void {
+    const refused = { ...given, address: plainAddress(given.address) };
     const key = keyOf(refused);
     // Of one trouble a named entry says more than one that knows only where a call came from. Two troubles of one host
     // are both shown: it may run several agents.
@@ -34,7 +35,7 @@ export class Refusals {
     if (refused.nodeId !== '') {
       // One agent listens at an address: who was there before it with another identity is gone.
       for (const [other, { refused: before }] of this.entries) {
-        if (other !== key && before.code === refused.code && before.nodeId !== '' && plainAddress(before.address) === plainAddress(refused.address)) this.entries.delete(other);
+        if (other !== key && before.code === refused.code && before.nodeId !== '' && before.address === refused.address) this.entries.delete(other);
       }
       if (this.entries.get(host)?.refused.code === refused.code) this.entries.delete(host);
     } else if ([...this.entries.values()].some(({ refused: other }) => other.nodeId !== '' && other.code === refused.code && hostOfText(other.address) === key)) {
