@@ -10,7 +10,7 @@ import type { NodeBudget } from './budget.js';
 import { mainBytes } from './memory-model.js';
 import type { MemoryTable } from './memory-model.js';
 import type { PlacementNode } from './placement-types.js';
-import type { Backend, Capabilities, LayerRange, ModelShape } from './types.js';
+import type { ActivationType, Backend, Capabilities, LayerRange, ModelShape } from './types.js';
 
 /** What a step costs a stage beside computing: the pipe to the runner and back, encoding, two processes that wake up. */
 export const STEP_OVERHEAD_SECONDS = 0.0005;
@@ -33,8 +33,13 @@ export interface NodeSpeed {
   readonly measured: boolean;
 }
 
+/** Of one value of a hidden state on the way; q8_0 has a scale of two bytes for 32 of them. */
+const ACTIVATION_BYTES: Readonly<Record<ActivationType, number>> = { f32: 4, f16: 2, q8_0: 34 / 32 };
+
 /** Speeds in the order of `nodes`; null when not one node was measured. */
-export function nodeSpeeds(nodes: readonly PlacementNode[], budgets: readonly NodeBudget[], shape: ModelShape): readonly NodeSpeed[] | null {
+export function nodeSpeeds(
+  nodes: readonly PlacementNode[], budgets: readonly NodeBudget[], shape: ModelShape, activations: ActivationType = 'f32',
+): readonly NodeSpeed[] | null {
   const devices = nodes.map((node, index) => {
     const backend = chooseBackend(budgets[index]?.backends ?? [], shape.supportedBackends);
     return backend === null ? null : bandwidthOf(node.capabilities, backend);
@@ -47,7 +52,7 @@ export function nodeSpeeds(nodes: readonly PlacementNode[], budgets: readonly No
     return {
       deviceBytesPerSecond,
       hostBytesPerSecond: Math.min(deviceBytesPerSecond, bandwidthOf(capabilities, 'cpu') ?? deviceBytesPerSecond),
-      hopSeconds: hopSeconds(capabilities, nodes, shape),
+      hopSeconds: hopSeconds(capabilities, nodes, shape.hiddenSize * ACTIVATION_BYTES[activations]),
       measured: device !== null,
     };
   });
@@ -63,11 +68,11 @@ function bandwidthOf(capabilities: Capabilities, backend: Backend): number | nul
 }
 
 /** Half the median way to the others that may take part, and the payload. */
-function hopSeconds(capabilities: Capabilities, nodes: readonly PlacementNode[], shape: ModelShape): number {
+function hopSeconds(capabilities: Capabilities, nodes: readonly PlacementNode[], payloadBytes: number): number {
   const links = (capabilities.links ?? []).filter((link) => nodes.some((node) => node.nodeId === link.nodeId));
   const roundTrip = median(links.map((link) => link.roundTripMicros / 1e6)) ?? DEFAULT_ROUND_TRIP_SECONDS;
   const rates = links.flatMap((link) => (link.bytesPerSecond === null || link.bytesPerSecond <= 0 ? [] : [link.bytesPerSecond]));
-  const payload = (shape.hiddenSize * 4) / (median(rates) ?? DEFAULT_LINK_BYTES_PER_SECOND);
+  const payload = payloadBytes / (median(rates) ?? DEFAULT_LINK_BYTES_PER_SECOND);
   return Math.min(roundTrip, MAX_ROUND_TRIP_SECONDS) / 2 + payload;
 }
 

@@ -53,7 +53,7 @@ export function placeModel(input: PlacementInput, memory: MemoryModel = libllama
   const budgets = nodeBudgets(nodes, shape.supportedBackends, labels);
   if (budgets.kind === 'missing_device') return impossible('backend_missing', budgets.message, excluded);
   const speeds = speedWeights(nodes);
-  const decodeSpeeds = nodeSpeeds(nodes, budgets.budgets, shape);
+  const decodeSpeeds = nodeSpeeds(nodes, budgets.budgets, shape, input.request.activations);
   const candidates = budgets.budgets.map((budget, index): Candidate => {
     const speed = decodeSpeeds?.[index];
     const settings = nodes[index]?.settings;

@@ -203,6 +203,14 @@ describe('the predicted time of a stage', () => {
     return { shape, table: weightsOnly(shape, { contextTokens: 1, slots: 1, keyType: 'f16', valueType: 'f16' }), active: activePart(shape), budget, speed };
   }
 
+  it('waits less for hidden states in fewer bytes', () => {
+    const node = fastNode('a', 8 * GB, 10);
+    const budgets = nodeBudgets([node], shape.supportedBackends, new Map());
+    const hop = (activations?: 'f16' | 'q8_0'): number => (budgets.kind === 'budgets' ? nodeSpeeds([node], budgets.budgets, shape, activations) : null)?.[0]?.hopSeconds ?? Number.NaN;
+    expect(hop('f16')).toBeLessThan(hop());
+    expect(hop('q8_0')).toBeLessThan(hop('f16'));
+  });
+
   it('is the bytes read over the bandwidth; the tail reads the output matrix too', () => {
     const asked = question(fastNode('a', 8 * GB, 10));
     expect(stageSeconds(asked, 0, 5)).toBeCloseTo(0.05 + STEP_OVERHEAD_SECONDS, 9);
