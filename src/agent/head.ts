@@ -82,6 +82,7 @@ export class Head {
         sampling: message.sampling,
         maxTokens: message.maxTokens,
         ...(message.client === undefined ? {} : { client: message.client }),
+        ...(this.delivers(from, message) ? { headDelivers: true } : {}),
       });
     if (result.kind === 'refused') {
       this.ports.send(from, { kind: 'refused', requestId: message.requestId, planId: this.plan.planId, code: result.code, message: result.message });
@@ -107,10 +108,14 @@ export class Head {
     const elapsedMs = this.measure(header, nowMs);
     this.load.stepReturned(header.stageMicros, nowMs);
     this.stepTraces.returned(header.step, header.stageMicros, nowMs);
-    for (const done of this.scheduler.complete(header.step, header.sampled, header.stageMicros, elapsedMs)) {
-      this.ports.send(done.origin, { kind: 'finished', requestId: done.requestId, planId: this.plan.planId, reason: done.reason, tokens: done.tokens });
-    }
+    const { finished, drawn } = this.scheduler.complete(header.step, header.sampled, header.stageMicros, elapsedMs);
+    // The ring waits for the next step; people can wait that long for a word.
     this.pump();
+    const { planId } = this.plan;
+    for (const { origin, reusedTokens, ...token } of drawn) {
+      this.ports.send(origin, { kind: 'token', planId, ...token, ...(token.index > 0 || reusedTokens === 0 ? {} : { reusedTokens }) });
+    }
+    for (const { origin, ...end } of finished) this.ports.send(origin, { kind: 'finished', planId, ...end });
     this.noteRequests();
   }
 
@@ -159,6 +164,11 @@ export class Head {
     if (has === this.hadRequests) return;
     this.hadRequests = has;
     this.ports.requestsChanged();
+  }
+
+  /** What comes back to the head is the bare token. */
+  private delivers(origin: NodeId, { sampling }: GenerateMessage): boolean {
+    return origin === this.plan.stages[0]?.nodeId && sampling.probabilities === undefined && sampling.pooling === undefined;
   }
 
   private problemOf(message: GenerateMessage): string | null {

@@ -350,9 +350,10 @@ export class LocalStage {
     try {
       if (!this.isTail) return this.pass(body);
       const header = decodeActivationHeader(body);
-      this.events.sampled(header);
+      // First what the ring waits for.
       if (this.isHead) this.events.stepReturned(header);
       else this.pass(encodeReturn(body, header));
+      this.events.sampled(header);
     } catch (error) {
       this.fail(error);
     }

@@ -31,7 +31,7 @@ interface Entry {
   readonly stage: LocalStage;
   head: Head | null;
   /** Slot -> who gets its tokens. Tail only; follows the operations in the frames. */
-  readonly slots: Map<number, { readonly sequenceId: string; readonly origin: NodeId; readonly promptLength: number; readonly reusedTokens: number }>;
+  readonly slots: Map<number, { readonly sequenceId: string; readonly origin: NodeId; readonly promptLength: number; readonly reusedTokens: number; readonly headDelivers: boolean }>;
 }
 
 export class StageWorker {
@@ -147,11 +147,11 @@ export class StageWorker {
         entry.slots.delete(operation.slot);
         if (moved !== undefined) entry.slots.set(operation.to, moved);
       } else if (operation.kind === 'close') entry.slots.delete(operation.slot);
-      else entry.slots.set(operation.slot, { sequenceId: operation.sequenceId, origin: operation.origin, promptLength: operation.promptLength, reusedTokens: operation.reuse?.tokens ?? 0 });
+      else entry.slots.set(operation.slot, { sequenceId: operation.sequenceId, origin: operation.origin, promptLength: operation.promptLength, reusedTokens: operation.reuse?.tokens ?? 0, headDelivers: operation.headDelivers ?? false });
     }
     for (const token of header.sampled) {
       const target = entry.slots.get(token.slot);
-      if (target === undefined || target.sequenceId !== token.sequenceId) continue;
+      if (target === undefined || target.sequenceId !== token.sequenceId || target.headDelivers) continue;
       const index = token.position - target.promptLength;
       this.ports.send(target.origin, {
         kind: 'token',

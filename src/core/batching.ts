@@ -47,6 +47,23 @@ export interface SequenceFinished {
   readonly tokens: number;
 }
 
+/** A token of a sequence whose tokens the head hands on. */
+export interface TokenDrawn {
+  readonly requestId: string;
+  readonly origin: NodeId;
+  /** Index in the answer, 0-based. */
+  readonly index: number;
+  readonly token: number;
+  readonly endOfGeneration: boolean;
+  /** Tokens of the prompt that were not computed. */
+  readonly reusedTokens: number;
+}
+
+export interface StepResults {
+  readonly finished: readonly SequenceFinished[];
+  readonly drawn: readonly TokenDrawn[];
+}
+
 export type AdmitResult = { readonly kind: 'admitted' } | { readonly kind: 'refused'; readonly code: ErrorCode; readonly message: string };
 
 interface FlyingStep {
@@ -122,6 +139,7 @@ export class HeadScheduler {
       tokens: [...request.promptTokens, ...request.emittedTokens],
       slot: -1,
       sent: 0,
+      reused: 0,
       waiting: false,
       decoding: false,
       lastStep: 0,
@@ -161,10 +179,10 @@ export class HeadScheduler {
    * A step came around the ring after `elapsedMs`; its runners computed for `stageMicros`, in rank order. Results of
    * sequences that are gone are dropped.
    */
-  complete(step: number, sampled: readonly SampledToken[], stageMicros: readonly number[], elapsedMs = sum(stageMicros) / 1000): SequenceFinished[] {
+  complete(step: number, sampled: readonly SampledToken[], stageMicros: readonly number[], elapsedMs = sum(stageMicros) / 1000): StepResults {
     const computeMicros = sum(stageMicros);
     const index = this.flying.findIndex((candidate) => candidate.step === step);
-    if (index < 0) return [];
+    if (index < 0) return { finished: [], drawn: [] };
     const [flown] = this.flying.splice(index, 1);
     if (flown?.kind === 'decode' && (flown.lone?.drafted ?? 0) === 0) {
       this.pace.decodeMeasured(flown.tokens, computeMicros);
@@ -173,6 +191,7 @@ export class HeadScheduler {
     if (flown !== undefined) this.measureLone(flown, sampled.length, elapsedMs);
     if (flown?.kind === 'prefill') this.pace.chunkMeasured(flown.tokens, computeMicros, flown.position);
     const finished: SequenceFinished[] = [];
+    const handedOn: TokenDrawn[] = [];
     const answered = new Set<Sequence>();
     for (const token of sampled) {
       // By its name: it may have moved to another slot meanwhile.
@@ -184,14 +203,16 @@ export class HeadScheduler {
       // The newest token has not been sent, and what was sent beyond it were wrong guesses.
       sequence.sent = sequence.tokens.length - 1;
       this.decodedTokens += 1;
-      const drawn = sequence.tokens.length - sequence.request.promptTokens.length;
+      const { requestId, origin, promptTokens, headDelivers } = sequence.request;
+      const drawn = sequence.tokens.length - promptTokens.length;
+      if (headDelivers === true) handedOn.push({ requestId, origin, index: drawn - 1, token: token.token, endOfGeneration: token.endOfGeneration, reusedTokens: sequence.reused });
       const reason = this.finishReason(sequence, drawn, token.endOfGeneration);
       if (reason === null) continue;
-      finished.push({ requestId: sequence.request.requestId, origin: sequence.request.origin, reason, tokens: drawn });
+      finished.push({ requestId, origin, reason, tokens: drawn });
       this.remove(sequence);
     }
     for (const sequence of answered) sequence.waiting = false;
-    return finished;
+    return { finished, drawn: handedOn };
   }
 
   private measureLone({ lone }: FlyingStep, drawn: number, elapsedMs: number): void {
@@ -242,6 +263,7 @@ export class HeadScheduler {
       const reused = this.slots.open(sequence);
       if (reused === null) return;
       this.queue.takeFirst();
+      sequence.reused = reused;
       this.reusedTokens += reused;
     }
   }

@@ -51,6 +51,7 @@ export class HeadSlots {
       promptLength: request.promptTokens.length,
       promptTokens: request.sampling.repeatPenalty === 1 ? [] : request.promptTokens,
       emittedTokens: request.emittedTokens,
+      ...(request.headDelivers === undefined ? {} : { headDelivers: true }),
       ...(reuse === undefined ? {} : { reuse }),
     });
     this.dropSurplus();

@@ -14,6 +14,8 @@ export interface SequenceRequest {
   readonly emittedTokens: readonly number[];
   readonly sampling: SamplingSettings;
   readonly maxTokens: number;
+  /** The head hands the tokens on itself, as its node is the origin. Absent = the tail sends them. */
+  readonly headDelivers?: true;
 }
 
 export interface Sequence {
@@ -27,6 +29,8 @@ export interface Sequence {
   slot: number;
   /** Tokens that have been sent into the ring. */
   sent: number;
+  /** Of the prompt, that its slot held already. */
+  reused: number;
   /** A step whose sample has not come back yet. */
   waiting: boolean;
   /** Its first token has come back, so that it takes part in decode steps. */

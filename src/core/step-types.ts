@@ -98,6 +98,8 @@ export type SequenceOperation =
       /** Tokens that penalties see from the start: the prompt (empty when no penalty needs it) and, at a replay, the answer so far. */
       readonly promptTokens: readonly number[];
       readonly emittedTokens: readonly number[];
+      /** The origin's tokens go to the head, whose node it is. Absent = the tail sends them. */
+      readonly headDelivers?: true;
       /** The first `tokens` tokens of what `slot` holds are the sequence's own: its KV is taken over (same slot) or copied. */
       readonly reuse?: { readonly slot: number; readonly tokens: number };
     }

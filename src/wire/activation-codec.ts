@@ -196,6 +196,7 @@ function toWireOperation(operation: SequenceOperation): WireOperation {
       promptTokens: [...operation.promptTokens],
       emittedTokens: [...operation.emittedTokens],
       reuse: operation.reuse ?? null,
+      headDelivers: operation.headDelivers ?? false,
     },
   };
 }
@@ -217,6 +218,7 @@ function fromWireOperation(wire: WireOperation): SequenceOperation {
     promptLength: open.promptLength ?? 0,
     promptTokens,
     emittedTokens,
+    ...(open.headDelivers ? { headDelivers: true } : {}),
     ...(open.reuse ? { reuse: { slot: open.reuse.slot ?? 0, tokens: open.reuse.tokens ?? 0 } } : {}),
   };
 }

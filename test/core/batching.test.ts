@@ -54,7 +54,7 @@ function runAll(head: HeadScheduler, tail = new Tail()): { steps: HeadStep[]; fi
     }
     const returned = flying.shift();
     if (returned === undefined) return { steps, finished };
-    for (const done of head.complete(returned.step, tail.answer(returned), [round])) finished.push(done.requestId);
+    for (const done of head.complete(returned.step, tail.answer(returned), [round]).finished) finished.push(done.requestId);
   }
   throw new Error('the scheduler did not come to rest');
 }
@@ -133,9 +133,9 @@ describe('the head\'s scheduler', () => {
     head.admit(request('b', 1, 1));
     const [second] = drain(head);
     expect(second?.operations).toMatchObject([{ kind: 'close', slot: 0 }, { kind: 'open', slot: 0, sequenceId: 'b' }]);
-    expect(head.complete(first.step, tail.answer(first), [1])).toEqual([]);
+    expect(head.complete(first.step, tail.answer(first), [1]).finished).toEqual([]);
     if (second === undefined) throw new Error('no step');
-    expect(head.complete(second.step, tail.answer(second), [2])).toMatchObject([{ requestId: 'b', reason: 'length', tokens: 1 }]);
+    expect(head.complete(second.step, tail.answer(second), [2]).finished).toMatchObject([{ requestId: 'b', reason: 'length', tokens: 1 }]);
   });
 
   it('sends a cancellation into the ring even when nothing else is to be sent', () => {
@@ -156,12 +156,32 @@ describe('the head\'s scheduler', () => {
     stop.admit(request('a', 1, 9));
     const [first] = drain(stop);
     if (first === undefined) throw new Error('no step');
-    expect(stop.complete(first.step, tail.answer(first, 0, true), [1])).toMatchObject([{ reason: 'stop', tokens: 1 }]);
+    expect(stop.complete(first.step, tail.answer(first, 0, true), [1]).finished).toMatchObject([{ reason: 'stop', tokens: 1 }]);
 
     const context = scheduler({ contextTokens: 12 });
     context.admit(request('b', 10, 1_000));
     const { steps } = runAll(context);
     expect(steps.flatMap((step) => step.slices).filter((slice) => slice.sample)).toHaveLength(2);
+  });
+
+  it('says which tokens came, each once and in order, for sequences whose tokens the head hands on, and for no others', () => {
+    const head = scheduler({ canRollBack: true });
+    const tail = new Tail();
+    head.admit({ ...request('own', 20, 3), emittedTokens: [50], headDelivers: true });
+    head.admit(request('other', 2, 3));
+    const drawn: unknown[] = [];
+    for (let steps = drain(head); steps.length > 0; steps = drain(head)) {
+      for (const step of steps) {
+        const opened = step.operations.filter((operation) => operation.kind === 'open');
+        for (const { sequenceId, headDelivers } of opened) expect(headDelivers).toBe(sequenceId === 'own' ? true : undefined);
+        drawn.push(...head.complete(step.step, tail.answer(step, 7 + step.step), [1]).drawn);
+      }
+    }
+    const own = { requestId: 'own', origin: 'origin', endOfGeneration: false, reusedTokens: 0 };
+    expect(drawn).toMatchObject([{ ...own, index: 1 }, { ...own, index: 2 }]);
+    head.admit({ ...request('again', 20, 1), headDelivers: true });
+    const [step] = drain(head);
+    expect(step === undefined ? null : head.complete(step.step, tail.answer(step), [1]).drawn).toMatchObject([{ requestId: 'again', index: 0, reusedTokens: 19 }]);
   });
 
   it('continues a replayed sequence at the position where it was', () => {

@@ -128,7 +128,7 @@ function play(seed: number): { readonly answered: number; readonly steps: number
     }
     for (const token of returned.sampled) open.get(token.sequenceId)?.tokens.push(token.token);
     const micros = 1_000 + returned.rows * (50 + random.below(100));
-    for (const done of head.complete(returned.step, returned.sampled, new Array<number>(stages).fill(micros))) {
+    for (const done of head.complete(returned.step, returned.sampled, new Array<number>(stages).fill(micros)).finished) {
       const sequence = open.get(done.requestId);
       if (sequence === undefined) throw new Error(`seed ${seed}: ${done.requestId} ended twice`);
       expect(sequence.tokens.slice(0, sequence.count), `seed ${seed}, ${done.requestId}`).toEqual(answerOf(sequence.prompt, sequence.count));

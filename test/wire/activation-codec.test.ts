@@ -15,7 +15,7 @@ const activation: Activation = {
     { kind: 'close', slot: 0 },
     { kind: 'open', slot: 0, sequenceId: 'request-1', sampling, origin: '12D3KooWorigin', promptLength: 5, promptTokens: [1, 2, 3, 4, 5], emittedTokens: [9] },
     { kind: 'close', slot: 2, retain: true },
-    { kind: 'open', slot: 2, sequenceId: 'request-2', sampling: { ...sampling, grammar: { text: 'root ::= "a"', after: ['<tool_call>'] }, probabilities: 0, pooling: 'last', draftTokens: 0 }, origin: '12D3KooWorigin', promptLength: 5, promptTokens: [], emittedTokens: [], reuse: { slot: 0, tokens: 4 } },
+    { kind: 'open', slot: 2, sequenceId: 'request-2', sampling: { ...sampling, grammar: { text: 'root ::= "a"', after: ['<tool_call>'] }, probabilities: 0, pooling: 'last', draftTokens: 0 }, origin: '12D3KooWorigin', promptLength: 5, promptTokens: [], emittedTokens: [], headDelivers: true, reuse: { slot: 0, tokens: 4 } },
   ],
   slices: [{ slot: 0, position: 0, tokens: 2, sample: false }, { slot: 1, position: 17, tokens: 1, sample: true }],
   tokens: null,

@@ -550,6 +550,9 @@ export namespace ringagent {
             /** Open reuse. */
             reuse?: (ringagent.activation.Reuse.$Properties|null);
 
+            /** Open headDelivers. */
+            headDelivers: boolean;
+
             /**
              * Encodes the specified Open message. Does not implicitly {@link ringagent.activation.Open.verify|verify} messages.
              * @param message Open message or plain object to encode
@@ -597,6 +600,9 @@ export namespace ringagent {
 
                 /** Open reuse */
                 reuse?: (ringagent.activation.Reuse.$Properties|null);
+
+                /** Open headDelivers */
+                headDelivers?: (boolean|null);
 
                 /** Unknown fields preserved while decoding when enabled */
                 $unknowns?: Uint8Array[];
@@ -1206,6 +1212,9 @@ export namespace ringagent {
             /** InstanceRequest cacheType. */
             cacheType: string;
 
+            /** InstanceRequest draft. */
+            draft: string;
+
             /**
              * Encodes the specified InstanceRequest message. Does not implicitly {@link ringagent.control.InstanceRequest.verify|verify} messages.
              * @param message InstanceRequest message or plain object to encode
@@ -1256,6 +1265,9 @@ export namespace ringagent {
 
                 /** InstanceRequest cacheType */
                 cacheType?: (string|null);
+
+                /** InstanceRequest draft */
+                draft?: (string|null);
 
                 /** Unknown fields preserved while decoding when enabled */
                 $unknowns?: Uint8Array[];
@@ -1728,6 +1740,9 @@ export namespace ringagent {
             /** Plan activations. */
             activations: string;
 
+            /** Plan draft. */
+            draft?: (ringagent.control.Draft.$Properties|null);
+
             /**
              * Encodes the specified Plan message. Does not implicitly {@link ringagent.control.Plan.verify|verify} messages.
              * @param message Plan message or plain object to encode
@@ -1785,12 +1800,78 @@ export namespace ringagent {
                 /** Plan activations */
                 activations?: (string|null);
 
+                /** Plan draft */
+                draft?: (ringagent.control.Draft.$Properties|null);
+
                 /** Unknown fields preserved while decoding when enabled */
                 $unknowns?: Uint8Array[];
             }
 
             /** Shape of a Plan. */
             type $Shape = ringagent.control.Plan.$Properties;
+        }
+
+        /**
+         * Properties of a Draft.
+         * @deprecated Use ringagent.control.Draft.$Properties instead.
+         */
+        interface IDraft extends ringagent.control.Draft.$Properties {
+        }
+
+        /** Represents a Draft. */
+        class Draft {
+
+            /**
+             * Constructs a new Draft.
+             * @param [properties] Properties to set
+             */
+            constructor(properties?: ringagent.control.Draft.$Properties);
+
+            /** Unknown fields preserved while decoding when enabled */
+            $unknowns?: Uint8Array[];
+
+            /** Draft model. */
+            model?: (ringagent.gossip.HeldModel.$Properties|null);
+
+            /** Draft predictedBytes. */
+            predictedBytes: number;
+
+            /**
+             * Encodes the specified Draft message. Does not implicitly {@link ringagent.control.Draft.verify|verify} messages.
+             * @param message Draft message or plain object to encode
+             * @param [writer] Writer to encode to
+             * @returns Writer
+             */
+            static encode(message: ringagent.control.Draft.$Properties, writer?: $protobuf.Writer): $protobuf.Writer;
+
+            /**
+             * Decodes a Draft message from the specified reader or buffer.
+             * @param reader Reader or buffer to decode from
+             * @param [length] Message length if known beforehand
+             * @returns {ringagent.control.Draft & ringagent.control.Draft.$Shape} Draft
+             * @throws {Error} If the payload is not a reader or valid buffer
+             * @throws {$protobuf.util.ProtocolError} If required fields are missing
+             */
+            static decode(reader: ($protobuf.Reader|Uint8Array), length?: number): ringagent.control.Draft & ringagent.control.Draft.$Shape;
+        }
+
+        namespace Draft {
+
+            /** Properties of a Draft. */
+            interface $Properties {
+
+                /** Draft model */
+                model?: (ringagent.gossip.HeldModel.$Properties|null);
+
+                /** Draft predictedBytes */
+                predictedBytes?: (number|null);
+
+                /** Unknown fields preserved while decoding when enabled */
+                $unknowns?: Uint8Array[];
+            }
+
+            /** Shape of a Draft. */
+            type $Shape = ringagent.control.Draft.$Properties;
         }
 
         /**
@@ -2019,6 +2100,75 @@ export namespace ringagent {
         }
 
         /**
+         * Properties of a DraftStatus.
+         * @deprecated Use ringagent.control.DraftStatus.$Properties instead.
+         */
+        interface IDraftStatus extends ringagent.control.DraftStatus.$Properties {
+        }
+
+        /** Represents a DraftStatus. */
+        class DraftStatus {
+
+            /**
+             * Constructs a new DraftStatus.
+             * @param [properties] Properties to set
+             */
+            constructor(properties?: ringagent.control.DraftStatus.$Properties);
+
+            /** Unknown fields preserved while decoding when enabled */
+            $unknowns?: Uint8Array[];
+
+            /** DraftStatus state. */
+            state: string;
+
+            /** DraftStatus reason. */
+            reason: string;
+
+            /** DraftStatus residentBytes. */
+            residentBytes: number;
+
+            /**
+             * Encodes the specified DraftStatus message. Does not implicitly {@link ringagent.control.DraftStatus.verify|verify} messages.
+             * @param message DraftStatus message or plain object to encode
+             * @param [writer] Writer to encode to
+             * @returns Writer
+             */
+            static encode(message: ringagent.control.DraftStatus.$Properties, writer?: $protobuf.Writer): $protobuf.Writer;
+
+            /**
+             * Decodes a DraftStatus message from the specified reader or buffer.
+             * @param reader Reader or buffer to decode from
+             * @param [length] Message length if known beforehand
+             * @returns {ringagent.control.DraftStatus & ringagent.control.DraftStatus.$Shape} DraftStatus
+             * @throws {Error} If the payload is not a reader or valid buffer
+             * @throws {$protobuf.util.ProtocolError} If required fields are missing
+             */
+            static decode(reader: ($protobuf.Reader|Uint8Array), length?: number): ringagent.control.DraftStatus & ringagent.control.DraftStatus.$Shape;
+        }
+
+        namespace DraftStatus {
+
+            /** Properties of a DraftStatus. */
+            interface $Properties {
+
+                /** DraftStatus state */
+                state?: (string|null);
+
+                /** DraftStatus reason */
+                reason?: (string|null);
+
+                /** DraftStatus residentBytes */
+                residentBytes?: (number|null);
+
+                /** Unknown fields preserved while decoding when enabled */
+                $unknowns?: Uint8Array[];
+            }
+
+            /** Shape of a DraftStatus. */
+            type $Shape = ringagent.control.DraftStatus.$Properties;
+        }
+
+        /**
          * Properties of a StageStatus.
          * @deprecated Use ringagent.control.StageStatus.$Properties instead.
          */
@@ -2072,6 +2222,9 @@ export namespace ringagent {
 
             /** StageStatus buildMs. */
             buildMs?: (number|null);
+
+            /** StageStatus draft. */
+            draft?: (ringagent.control.DraftStatus.$Properties|null);
 
             /**
              * Encodes the specified StageStatus message. Does not implicitly {@link ringagent.control.StageStatus.verify|verify} messages.
@@ -2132,6 +2285,9 @@ export namespace ringagent {
 
                 /** StageStatus buildMs */
                 buildMs?: (number|null);
+
+                /** StageStatus draft */
+                draft?: (ringagent.control.DraftStatus.$Properties|null);
 
                 /** Unknown fields preserved while decoding when enabled */
                 $unknowns?: Uint8Array[];

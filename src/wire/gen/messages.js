@@ -811,6 +811,7 @@ export const ringagent = $root.ringagent = (() => {
             Open.prototype.promptTokens = $util.emptyArray;
             Open.prototype.emittedTokens = $util.emptyArray;
             Open.prototype.reuse = null;
+            Open.prototype.headDelivers = false;
 
             Open.encode = function (message, writer, _depth) {
                 if (!writer)
@@ -835,6 +836,8 @@ export const ringagent = $root.ringagent = (() => {
                     writer.uint32(58).uint32s(message.emittedTokens);
                 if (message.reuse != null && $Object.hasOwnProperty.call(message, "reuse"))
                     $root.ringagent.activation.Reuse.encode(message.reuse, writer.uint32(66).fork(), _depth + 1).ldelim();
+                if (message.headDelivers != null && $Object.hasOwnProperty.call(message, "headDelivers") && message.headDelivers !== false)
+                    writer.uint32(72).bool(message.headDelivers);
                 if (message.$unknowns != null && $Object.hasOwnProperty.call(message, "$unknowns"))
                     for (let i = 0; i < message.$unknowns.length; ++i)
                         writer.raw(message.$unknowns[i]);
@@ -942,6 +945,15 @@ export const ringagent = $root.ringagent = (() => {
                             if (wireType !== 2)
                                 break;
                             message.reuse = $root.ringagent.activation.Reuse.decode(reader, reader.size(), $undefined, _depth + 1, message.reuse);
+                            continue;
+                        }
+                    case 9: {
+                            if (wireType !== 0)
+                                break;
+                            if (value = reader.bool())
+                                message.headDelivers = value;
+                            else
+                                delete message.headDelivers;
                             continue;
                         }
                     }
@@ -1835,6 +1847,7 @@ export const ringagent = $root.ringagent = (() => {
             InstanceRequest.prototype.life = null;
             InstanceRequest.prototype.activations = "";
             InstanceRequest.prototype.cacheType = "";
+            InstanceRequest.prototype.draft = "";
 
             let $oneOfFields;
 
@@ -1882,6 +1895,8 @@ export const ringagent = $root.ringagent = (() => {
                     writer.uint32(66).string(message.activations);
                 if (message.cacheType != null && $Object.hasOwnProperty.call(message, "cacheType") && message.cacheType !== "")
                     writer.uint32(74).string(message.cacheType);
+                if (message.draft != null && $Object.hasOwnProperty.call(message, "draft") && message.draft !== "")
+                    writer.uint32(82).string(message.draft);
                 if (message.$unknowns != null && $Object.hasOwnProperty.call(message, "$unknowns"))
                     for (let i = 0; i < message.$unknowns.length; ++i)
                         writer.raw(message.$unknowns[i]);
@@ -1984,6 +1999,15 @@ export const ringagent = $root.ringagent = (() => {
                                 message.cacheType = value;
                             else
                                 delete message.cacheType;
+                            continue;
+                        }
+                    case 10: {
+                            if (wireType !== 2)
+                                break;
+                            if ((value = reader.stringVerify()).length)
+                                message.draft = value;
+                            else
+                                delete message.draft;
                             continue;
                         }
                     }
@@ -2708,6 +2732,7 @@ export const ringagent = $root.ringagent = (() => {
             Plan.prototype.explanation = $util.emptyArray;
             Plan.prototype.predictedTokensPerSecond = null;
             Plan.prototype.activations = "";
+            Plan.prototype.draft = null;
 
             let $oneOfFields;
 
@@ -2748,6 +2773,8 @@ export const ringagent = $root.ringagent = (() => {
                     writer.uint32(81).double(message.predictedTokensPerSecond);
                 if (message.activations != null && $Object.hasOwnProperty.call(message, "activations") && message.activations !== "")
                     writer.uint32(90).string(message.activations);
+                if (message.draft != null && $Object.hasOwnProperty.call(message, "draft"))
+                    $root.ringagent.control.Draft.encode(message.draft, writer.uint32(98).fork(), _depth + 1).ldelim();
                 if (message.$unknowns != null && $Object.hasOwnProperty.call(message, "$unknowns"))
                     for (let i = 0; i < message.$unknowns.length; ++i)
                         writer.raw(message.$unknowns[i]);
@@ -2873,6 +2900,12 @@ export const ringagent = $root.ringagent = (() => {
                                 delete message.activations;
                             continue;
                         }
+                    case 12: {
+                            if (wireType !== 2)
+                                break;
+                            message.draft = $root.ringagent.control.Draft.decode(reader, reader.size(), $undefined, _depth + 1, message.draft);
+                            continue;
+                        }
                     }
                     reader.skipType(wireType, _depth, tag);
                     if (!reader.discardUnknown) {
@@ -2891,6 +2924,97 @@ export const ringagent = $root.ringagent = (() => {
             };
 
             return Plan;
+        })();
+
+        control.Draft = (function() {
+
+            const Draft = function (properties) {
+                if (properties)
+                    for (let keys = $Object.keys(properties), i = 0; i < keys.length; ++i)
+                        if (properties[keys[i]] != null && keys[i] !== "__proto__")
+                            this[keys[i]] = properties[keys[i]];
+            };
+
+            Draft.prototype.model = null;
+            Draft.prototype.predictedBytes = $util.Long ? $util.Long.fromBits(0,0,true) : 0;
+
+            Draft.encode = function (message, writer, _depth) {
+                if (!writer)
+                    writer = $Writer.create();
+                if (_depth === $undefined)
+                    _depth = 0;
+                if (_depth > $util.recursionLimit)
+                    throw $Error("max depth exceeded");
+                if (message.model != null && $Object.hasOwnProperty.call(message, "model"))
+                    $root.ringagent.gossip.HeldModel.encode(message.model, writer.uint32(10).fork(), _depth + 1).ldelim();
+                if (message.predictedBytes != null && $Object.hasOwnProperty.call(message, "predictedBytes") && (typeof message.predictedBytes === "object" ? message.predictedBytes.low || message.predictedBytes.high : message.predictedBytes !== 0))
+                    writer.uint32(16).uint64(message.predictedBytes);
+                if (message.$unknowns != null && $Object.hasOwnProperty.call(message, "$unknowns"))
+                    for (let i = 0; i < message.$unknowns.length; ++i)
+                        writer.raw(message.$unknowns[i]);
+                return writer;
+            };
+
+            Draft.decode = function (reader, length, _end, _depth, _target) {
+                if (!(reader instanceof $Reader))
+                    reader = $Reader.create(reader);
+                if (_depth === $undefined)
+                    _depth = 0;
+                if (_depth > $Reader.recursionLimit)
+                    throw $Error("max depth exceeded");
+                let end, message, value;
+                if (length === $undefined)
+                    end = reader.len;
+                else {
+                    end = reader.pos + length;
+                    if (end > reader.len)
+                        throw $RangeError("index out of range");
+                    length = reader.len;
+                    reader.len = end;
+                }
+                message = _target || new $root.ringagent.control.Draft();
+                while (reader.pos < end) {
+                    let start = reader.pos;
+                    let tag = reader.tag();
+                    if (tag === _end) {
+                        _end = $undefined;
+                        break;
+                    }
+                    let wireType = tag & 7;
+                    switch (tag >>>= 3) {
+                    case 1: {
+                            if (wireType !== 2)
+                                break;
+                            message.model = $root.ringagent.gossip.HeldModel.decode(reader, reader.size(), $undefined, _depth + 1, message.model);
+                            continue;
+                        }
+                    case 2: {
+                            if (wireType !== 0)
+                                break;
+                            if (typeof (value = reader.uint64()) === "object" ? value.low || value.high : value !== 0)
+                                message.predictedBytes = value;
+                            else
+                                delete message.predictedBytes;
+                            continue;
+                        }
+                    }
+                    reader.skipType(wireType, _depth, tag);
+                    if (!reader.discardUnknown) {
+                        $util.makeProp(message, "$unknowns", false);
+                        (message.$unknowns || (message.$unknowns = [])).push(reader.raw(start, reader.pos));
+                    }
+                }
+                if (length !== $undefined) {
+                    if (reader.pos !== end)
+                        throw $RangeError("index out of range");
+                    reader.len = length;
+                }
+                if (_end !== $undefined)
+                    throw $Error("missing end group");
+                return message;
+            };
+
+            return Draft;
         })();
 
         control.Instance = (function() {
@@ -3243,6 +3367,112 @@ export const ringagent = $root.ringagent = (() => {
             return Problem;
         })();
 
+        control.DraftStatus = (function() {
+
+            const DraftStatus = function (properties) {
+                if (properties)
+                    for (let keys = $Object.keys(properties), i = 0; i < keys.length; ++i)
+                        if (properties[keys[i]] != null && keys[i] !== "__proto__")
+                            this[keys[i]] = properties[keys[i]];
+            };
+
+            DraftStatus.prototype.state = "";
+            DraftStatus.prototype.reason = "";
+            DraftStatus.prototype.residentBytes = $util.Long ? $util.Long.fromBits(0,0,true) : 0;
+
+            DraftStatus.encode = function (message, writer, _depth) {
+                if (!writer)
+                    writer = $Writer.create();
+                if (_depth === $undefined)
+                    _depth = 0;
+                if (_depth > $util.recursionLimit)
+                    throw $Error("max depth exceeded");
+                if (message.state != null && $Object.hasOwnProperty.call(message, "state") && message.state !== "")
+                    writer.uint32(10).string(message.state);
+                if (message.reason != null && $Object.hasOwnProperty.call(message, "reason") && message.reason !== "")
+                    writer.uint32(18).string(message.reason);
+                if (message.residentBytes != null && $Object.hasOwnProperty.call(message, "residentBytes") && (typeof message.residentBytes === "object" ? message.residentBytes.low || message.residentBytes.high : message.residentBytes !== 0))
+                    writer.uint32(24).uint64(message.residentBytes);
+                if (message.$unknowns != null && $Object.hasOwnProperty.call(message, "$unknowns"))
+                    for (let i = 0; i < message.$unknowns.length; ++i)
+                        writer.raw(message.$unknowns[i]);
+                return writer;
+            };
+
+            DraftStatus.decode = function (reader, length, _end, _depth, _target) {
+                if (!(reader instanceof $Reader))
+                    reader = $Reader.create(reader);
+                if (_depth === $undefined)
+                    _depth = 0;
+                if (_depth > $Reader.recursionLimit)
+                    throw $Error("max depth exceeded");
+                let end, message, value;
+                if (length === $undefined)
+                    end = reader.len;
+                else {
+                    end = reader.pos + length;
+                    if (end > reader.len)
+                        throw $RangeError("index out of range");
+                    length = reader.len;
+                    reader.len = end;
+                }
+                message = _target || new $root.ringagent.control.DraftStatus();
+                while (reader.pos < end) {
+                    let start = reader.pos;
+                    let tag = reader.tag();
+                    if (tag === _end) {
+                        _end = $undefined;
+                        break;
+                    }
+                    let wireType = tag & 7;
+                    switch (tag >>>= 3) {
+                    case 1: {
+                            if (wireType !== 2)
+                                break;
+                            if ((value = reader.stringVerify()).length)
+                                message.state = value;
+                            else
+                                delete message.state;
+                            continue;
+                        }
+                    case 2: {
+                            if (wireType !== 2)
+                                break;
+                            if ((value = reader.stringVerify()).length)
+                                message.reason = value;
+                            else
+                                delete message.reason;
+                            continue;
+                        }
+                    case 3: {
+                            if (wireType !== 0)
+                                break;
+                            if (typeof (value = reader.uint64()) === "object" ? value.low || value.high : value !== 0)
+                                message.residentBytes = value;
+                            else
+                                delete message.residentBytes;
+                            continue;
+                        }
+                    }
+                    reader.skipType(wireType, _depth, tag);
+                    if (!reader.discardUnknown) {
+                        $util.makeProp(message, "$unknowns", false);
+                        (message.$unknowns || (message.$unknowns = [])).push(reader.raw(start, reader.pos));
+                    }
+                }
+                if (length !== $undefined) {
+                    if (reader.pos !== end)
+                        throw $RangeError("index out of range");
+                    reader.len = length;
+                }
+                if (_end !== $undefined)
+                    throw $Error("missing end group");
+                return message;
+            };
+
+            return DraftStatus;
+        })();
+
         control.StageStatus = (function() {
 
             const StageStatus = function (properties) {
@@ -3265,6 +3495,7 @@ export const ringagent = $root.ringagent = (() => {
             StageStatus.prototype.tokenMicros = null;
             StageStatus.prototype.stageMicros = $util.emptyArray;
             StageStatus.prototype.buildMs = null;
+            StageStatus.prototype.draft = null;
 
             let $oneOfFields;
 
@@ -3317,6 +3548,8 @@ export const ringagent = $root.ringagent = (() => {
                     writer.uint32(90).uint32s(message.stageMicros);
                 if (message.buildMs != null && $Object.hasOwnProperty.call(message, "buildMs"))
                     writer.uint32(96).uint32(message.buildMs);
+                if (message.draft != null && $Object.hasOwnProperty.call(message, "draft"))
+                    $root.ringagent.control.DraftStatus.encode(message.draft, writer.uint32(106).fork(), _depth + 1).ldelim();
                 if (message.$unknowns != null && $Object.hasOwnProperty.call(message, "$unknowns"))
                     for (let i = 0; i < message.$unknowns.length; ++i)
                         writer.raw(message.$unknowns[i]);
@@ -3452,6 +3685,12 @@ export const ringagent = $root.ringagent = (() => {
                                 break;
                             message.buildMs = reader.uint32();
                             message._buildMs = "buildMs";
+                            continue;
+                        }
+                    case 13: {
+                            if (wireType !== 2)
+                                break;
+                            message.draft = $root.ringagent.control.DraftStatus.decode(reader, reader.size(), $undefined, _depth + 1, message.draft);
                             continue;
                         }
                     }
