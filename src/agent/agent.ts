@@ -49,6 +49,8 @@ export interface AgentSettings {
   readonly activations?: ActivationType;
   /** Of keys and values of what this agent has loaded. Absent = the planner's choice. */
   readonly cacheType?: GgmlCacheType;
+  /** The model that is to guess for what this agent has loaded. Absent = none. */
+  readonly draft?: string;
   /** Models to serve from the start. */
   readonly serve: readonly string[];
   /** The model that a request without a name means when none is loaded. */

@@ -51,7 +51,8 @@ function isLoaded(model: HeldModel, desired: DesiredState): boolean {
 
 /** What every plan uses, whichever node it is on. */
 export function shardsInPlans(desired: DesiredState): HeldShard[] {
-  return desired.instances.flatMap(({ plan }) => (plan?.stages ?? []).map(({ rank, range }) => ({
-    modelDigest: plan?.model.digest ?? '', range, head: rank === 0, tail: rank === (plan?.stages.length ?? 0) - 1,
-  })));
+  return desired.instances.flatMap(({ plan }) => (plan === null ? [] : [
+    ...plan.stages.map(({ rank, range }) => ({ modelDigest: plan.model.digest, range, head: rank === 0, tail: rank === plan.stages.length - 1 })),
+    ...(plan.draft === undefined ? [] : [{ modelDigest: plan.draft.model.digest, range: { start: 0, end: plan.draft.model.layers }, head: true, tail: true }]),
+  ]));
 }

@@ -5,12 +5,14 @@
  * It must not know messages, links or stages: it puts questions to the cluster core and hears of its changes.
  */
 import type { ClusterInput, ClusterNode } from '../core/cluster.js';
+import type { DraftChoice } from '../core/draft.js';
+import { draftProblem } from '../core/draft.js';
 import { errorCodeOf, errorMessageOf, RingError } from '../core/errors.js';
 import type { ErrorCode } from '../core/errors.js';
 import { DEFAULT_KEEP_ALIVE_MS, lifeAfter, lifeOf, LOADED_LIFE, NAMED_LIFE, PINNED_LIFE, requestLife } from '../core/instance-life.js';
 import type { ClusterMessage } from '../core/messages.js';
 import { nearestName } from '../core/nearest-name.js';
-import type { ActivationType, GgmlCacheType, HeldModel, Instance, InstanceLife, InstanceRequest, NodeRecord, Plan } from '../core/types.js';
+import type { ActivationType, GgmlCacheType, HeldModel, Instance, InstanceLife, InstanceRequest, ModelShape, NodeRecord, Plan } from '../core/types.js';
 import { underEither } from '../either-signal.js';
 import type { Clock, Log, ModelLibrary, RemoteWeights } from '../ports.js';
 import { readErrorCode } from '../wire/fields.js';
@@ -41,6 +43,7 @@ export interface ModelSettings {
   readonly slots: number | null;
   readonly activations?: ActivationType;
   readonly cacheType?: GgmlCacheType;
+  readonly draft?: string;
   /** The model that a request without a name means when none is loaded. */
   readonly defaultModel: string;
   /** How long a model stays that a request loaded; null = for ever, absent = the usual time. */
@@ -103,7 +106,8 @@ export class Models {
   async plan(request: PlanRequest): Promise<Plan> {
     const model = await this.resolve(request.model);
     const shape = await this.ports.library.shape(model, this.ports.remote, this.ports.life);
-    const result = this.ports.cluster.preview(shape, this.instanceRequest({ ...request, model: model.name }));
+    const draft = await this.draftFor(request, shape);
+    const result = this.ports.cluster.preview(shape, this.instanceRequest({ ...request, ...named(draft), model: model.name }), draft?.choice);
     if (result.kind === 'impossible') throw new RingError(result.code, result.message);
     return result.options === undefined ? result.plan : { ...result.plan, options: result.options };
   }
@@ -113,8 +117,9 @@ export class Models {
     const model = await this.resolve(request.model);
     // Who loads a model asks it something next: its vocabulary is fetched meanwhile. A failure shows when it is needed.
     this.ports.vocabularies.table(model, signal).catch((error: unknown) => this.ports.log.debug('no vocabulary yet', { error: errorMessageOf(error) }));
-    this.checkSettings(request, model);
-    const ask = (): Promise<string> => this.call((callId) => ({ kind: 'load', callId, request: this.instanceRequest({ ...request, model: model.digest }, this.lifeFor(request, model)) }), signal);
+    const draft = await this.draftFor(request, model);
+    this.checkSettings(request, model, draft);
+    const ask = (): Promise<string> => this.call((callId) => ({ kind: 'load', callId, request: this.instanceRequest({ ...request, ...named(draft), model: model.digest }, this.lifeFor(request, model)) }), signal);
     let instanceId = await ask();
     let askedMs = this.ports.clock.now();
     let seen = false;
@@ -136,17 +141,18 @@ export class Models {
   }
 
   /** What runs has the context and slots that it has: whoever asks for others is not to believe that they are theirs. */
-  private checkSettings({ contextTokens, slots, activations, cacheType, nodeSettings }: PlanRequest, model: HeldModel): void {
+  private checkSettings({ contextTokens, slots, activations, cacheType, draft: wantedDraft, nodeSettings }: PlanRequest, model: HeldModel, draft: KnownDraft | null): void {
     const served = this.ports.cluster.desired().instances.find(({ state, plan }) => state === 'active' && plan?.model.digest === model.digest);
     if (served === undefined || served.plan === null || nodeSettings !== undefined) return;
     const { plan, request } = served;
     const differs = (wanted: number | null, has: number, asked: number | null): boolean => wanted !== null && wanted !== has && wanted !== asked;
     const otherFormat = (activations !== undefined && activations !== (plan.activations ?? 'f32') && activations !== request.activations)
-      || (cacheType !== undefined && cacheType !== plan.keyType && cacheType !== request.cacheType);
+      || (cacheType !== undefined && cacheType !== plan.keyType && cacheType !== request.cacheType)
+      || (wantedDraft !== undefined && draft !== null && draft.reference !== plan.draft?.model.digest && draft.reference !== request.draft);
     if (!otherFormat && !differs(contextTokens, plan.contextTokens, request.contextTokens) && !differs(slots, plan.slots, request.slots)) return;
     throw new RingError(
       'conflict',
-      `${model.name} is served already, with a context of ${plan.contextTokens} tokens, ${plan.slots} slots, KV ${plan.keyType}/${plan.valueType} and ${plan.activations ?? 'f32'} activations: unload it first ("agent models unload ${model.name}"), then load it as you want it`,
+      `${model.name} is served already, with a context of ${plan.contextTokens} tokens, ${plan.slots} slots, KV ${plan.keyType}/${plan.valueType} and ${plan.activations ?? 'f32'} activations${plan.draft === undefined ? '' : `, drafts by ${plan.draft.model.name}`}: unload it first ("agent models unload ${model.name}"), then load it as you want it`,
       { contextTokens: plan.contextTokens, slots: plan.slots, instance: served.instanceId },
     );
   }
@@ -243,9 +249,28 @@ export class Models {
       contextTokens: request.contextTokens ?? this.settings.contextTokens,
       slots: request.slots ?? this.settings.slots,
       ...formatsOf(request, this.settings),
+      ...(request.draft === undefined ? {} : { draft: request.draft }),
       ...(request.nodeSettings === undefined ? {} : { nodeSettings: request.nodeSettings }),
       ...(life === undefined ? {} : { life }),
     };
+  }
+
+  /** A draft that a request names must be able to guess for its model; what the agent was started with is used where it can. */
+  private async draftFor(request: PlanRequest, model: HeldModel | ModelShape): Promise<KnownDraft | null> {
+    const asked = request.draft !== undefined;
+    const reference = request.draft ?? this.settings.draft ?? '';
+    if (reference === '') return null;
+    try {
+      const draft = await this.resolve(reference);
+      const shapeOf = (held: HeldModel): Promise<ModelShape> => this.ports.library.shape(held, this.ports.remote, this.ports.life);
+      const [shape, large] = await Promise.all([shapeOf(draft), 'digest' in model ? shapeOf(model) : model]);
+      const problem = draftProblem(large, shape);
+      if (asked && problem !== null) throw new RingError('bad_request', `${problem}. Leave the draft out, or name another`);
+      return { reference: draft.digest, choice: { kind: 'shape', shape } };
+    } catch (error) {
+      if (asked) throw error;
+      return { reference, choice: { kind: 'absent', reason: errorMessageOf(error) } };
+    }
   }
 
   private async coordinatorKnown(signal: AbortSignal): Promise<void> {
@@ -302,6 +327,16 @@ export class Models {
   private async pause(delayMs: number): Promise<void> {
     await new Promise<void>((resolve) => void this.ports.clock.after(delayMs, resolve));
   }
+}
+
+/** What a request's draft is called in the cluster, and what is known of it. */
+interface KnownDraft {
+  readonly reference: string;
+  readonly choice: DraftChoice;
+}
+
+function named(draft: KnownDraft | null): Pick<PlanRequest, 'draft'> {
+  return draft === null ? {} : { draft: draft.reference };
 }
 
 /** What a request says of formats, else what the agent was started with. */

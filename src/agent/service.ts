@@ -117,6 +117,16 @@ export interface StageView {
   readonly busyShare?: number | null;
 }
 
+export interface DraftView {
+  readonly model: string;
+  readonly predictedBytes: number;
+  /** `unknown`: the head's node has not said yet. */
+  readonly state: StageState | 'unknown';
+  /** Of a failed one: why the ring goes on without it. */
+  readonly reason: string;
+  readonly residentBytes: number;
+}
+
 export interface InstanceView {
   readonly instanceId: string;
   readonly model: string;
@@ -130,6 +140,8 @@ export interface InstanceView {
   readonly slots: number;
   /** Of hidden states between its stages, where the plan has others than f32. */
   readonly activations?: ActivationType;
+  /** The small model that guesses for it. Absent = none. */
+  readonly draft?: DraftView;
   readonly stages: readonly StageView[];
   readonly notes: readonly PlanNote[];
   readonly life: InstanceLife;
@@ -179,6 +191,8 @@ export interface PlanRequest {
   readonly activations?: ActivationType;
   /** Of keys and values. Absent = the planner's choice. */
   readonly cacheType?: GgmlCacheType;
+  /** The model that is to guess for it: name, digest or reference. Absent = what the agent was started with. */
+  readonly draft?: string;
   /** From a cluster file, in ring order. Absent = every node that is there, as it is. */
   readonly nodeSettings?: readonly RequestedNode[];
   /** `usual`: as a request that needs the model. Absent = it stays until its room is needed, or is as pinned as it was. */

@@ -46,6 +46,7 @@ export function instanceView(instance: Instance, sources: ViewSources): Instance
     contextTokens: plan?.contextTokens ?? 0,
     slots: plan?.slots ?? 0,
     ...(plan?.activations === undefined ? {} : { activations: plan.activations }),
+    ...(plan === null ? {} : draftView(plan, sources)),
     stages: plan === null ? [] : plan.stages.map((stage) => stageView(plan, stage, sources, figures?.busyShares[stage.rank] ?? null)),
     notes: plan?.explanation.filter((note) => !isOver(note, sources)) ?? [],
     life: lifeOf(instance),
@@ -68,6 +69,14 @@ function isOver({ nodeId, passing }: PlanNote, { cluster }: ViewSources): boolea
 function paceOf(plan: Plan, sources: ViewSources): TokenPace | null {
   const [head] = plan.stages;
   return head === undefined ? null : statusOf(plan, head, sources)?.pace ?? null;
+}
+
+function draftView(plan: Plan, sources: ViewSources): Pick<InstanceView, 'draft'> {
+  const { draft, stages: [head] } = plan;
+  if (draft === undefined) return {};
+  const status = head === undefined ? undefined : statusOf(plan, head, sources)?.draft;
+  const { state = 'unknown', reason = '', residentBytes = 0 } = status ?? {};
+  return { draft: { model: draft.model.name, predictedBytes: draft.predictedBytes, state, reason, residentBytes } };
 }
 
 function statusOf(plan: Plan, stage: StagePlan, sources: ViewSources): StageStatus | undefined {

@@ -49,6 +49,7 @@ const planSchema = z.object({
   slots: z.int().min(1).max(SLOTS_MAX).nullable().default(null),
   activations: z.enum(ACTIVATION_TYPES).exactOptional(),
   cacheType: z.enum(CACHE_TYPES).exactOptional(),
+  draft: z.string().min(1).max(MODEL_NAME_LENGTH_MAX).exactOptional(),
   nodeSettings: z.array(requestedNodeSchema).min(1).max(NODES_MAX).exactOptional(),
 });
 

@@ -8,6 +8,7 @@ import { KEEP_ALIVE_FORMS, parseKeepAlive } from '../core/keep-alive.js';
 import type { ActivationType, DeviceKind, GgmlCacheType } from '../core/types.js';
 import type { StartSettings } from './compose.js';
 import { LOG_LEVELS } from './log.js';
+import { modelReference } from './model-reference.js';
 
 export function count(minimum: number): (text: string) => number {
   return (text) => {
@@ -67,6 +68,8 @@ export const kvTypeOption = (): Option => new Option('--kv-type <type>', 'of cac
 export const activationsOption = (): Option => new Option('--activations <type>', 'of hidden states from machine to machine: f16 and q8_0 are half and a quarter of the bytes, and answers then depend on the split (default: f32)')
   .choices(ACTIVATION_TYPES);
 
+export const draftOption = (): Option => new Option('--draft <model>', 'a small model of the same vocabulary that guesses what the served one says next: answers are the same, and sooner where it guesses well (default: none)');
+
 /** Options of `start` that `run` needs too, for the agent that it starts when none is running. */
 export function agentOptions(command: Command): Command {
   return command
@@ -88,6 +91,7 @@ export function agentOptions(command: Command): Command {
     .option('--slots <n>', 'sequences at once (default: the planner\'s choice)', count(1))
     .addOption(kvTypeOption())
     .addOption(activationsOption())
+    .addOption(draftOption())
     .addOption(new Option('--log-level <level>', 'what to log').choices(LOG_LEVELS).default('info'));
 }
 
@@ -118,6 +122,7 @@ export interface AgentFlags {
   readonly slots?: number;
   readonly kvType?: GgmlCacheType;
   readonly activations?: ActivationType;
+  readonly draft?: string;
   readonly logLevel: StartSettings['logLevel'];
   readonly stateDir: string;
   readonly model?: readonly string[];
@@ -147,6 +152,7 @@ export function settingsOf(flags: AgentFlags): StartSettings {
     slots: flags.slots ?? null,
     ...(flags.kvType === undefined ? {} : { cacheType: flags.kvType }),
     ...(flags.activations === undefined ? {} : { activations: flags.activations }),
+    ...(flags.draft === undefined ? {} : { draft: modelReference(flags.draft) }),
     models: flags.model ?? [],
     apiHost: flags.apiHost ?? null,
     apiPort: flags.apiPort ?? null,

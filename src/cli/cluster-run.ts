@@ -21,10 +21,15 @@ const LOOK_INTERVAL_MS = 250;
 /** Tokens of an answer beside a prompt of the length that the file names. */
 const ANSWER_TOKENS = 1024;
 
-/** What the file means for the start of this machine's agent. */
-export interface FileStart {
-  /** A path on this disk, a reference to the internet, or a name that the cluster knows. */
+/** The models that the file names: each a path on this disk, a reference to the internet, or a name that the cluster knows. */
+export interface FileModels {
   readonly model: string;
+  /** Null = none. */
+  readonly draft: string | null;
+}
+
+/** What the file means for the start of this machine's agent. */
+export interface FileStart extends FileModels {
   /** Files and directories in which models are looked for here. */
   readonly modelPaths: readonly string[];
   /** Agents to call, as `--peer`. */
@@ -37,10 +42,11 @@ export interface FileStart {
 /** `path` is the file's own: a relative model is looked for beside it too. */
 export async function fileStart(file: ClusterFile, path: string): Promise<FileStart> {
   const own = await ownFileNode(file);
-  const model = modelOf(file, path, own);
+  const [model, draft] = [modelOf('model', file.model, path, own), file.draft === null ? null : modelOf('draft', file.draft, path, own)];
   const directory = own?.checkpointDirectory ?? null;
   return {
     model,
+    draft,
     modelPaths: [...(existsSync(model) ? [model] : []), ...(directory !== null && isDirectory(directory) ? [resolve(directory)] : [])],
     peers: file.nodes.filter((node) => node !== own).map(addressText),
     listen: own === null ? null : String(own.port),
@@ -49,13 +55,13 @@ export async function fileStart(file: ClusterFile, path: string): Promise<FileSt
 }
 
 /** What is asked of the cluster; `nodeSettings` only once everybody is there. */
-export async function fileRequest(file: ClusterFile, model: string, nodes: Parameters<typeof findFileNodes>[1]): Promise<
+export async function fileRequest(file: ClusterFile, { model, draft }: FileModels, nodes: Parameters<typeof findFileNodes>[1]): Promise<
   { readonly kind: 'ready'; readonly request: PlanRequest } | { readonly kind: 'missing'; readonly missing: readonly string[] }
 > {
   const { requested, missing } = await findFileNodes(file, nodes);
   if (missing.length > 0) return { kind: 'missing', missing };
   const contextTokens = file.promptTokens > DEFAULT_CONTEXT_TOKENS ? file.promptTokens + ANSWER_TOKENS : null;
-  return { kind: 'ready', request: { model, policy: file.policy, nodes: null, contextTokens, slots: null, ...(file.cacheType === null ? {} : { cacheType: file.cacheType }), ...(file.activations === null ? {} : { activations: file.activations }), nodeSettings: requested, life: NAMED_LIFE } };
+  return { kind: 'ready', request: { model, policy: file.policy, nodes: null, contextTokens, slots: null, ...(file.cacheType === null ? {} : { cacheType: file.cacheType }), ...(file.activations === null ? {} : { activations: file.activations }), ...(draft === null ? {} : { draft }), nodeSettings: requested, life: NAMED_LIFE } };
 }
 
 export interface WaitOptions {
@@ -68,13 +74,13 @@ export interface WaitOptions {
 }
 
 /** Waits until every node of the file is there. Throws `timeout` (who is missing), or the signal's reason. */
-export async function waitForFileNodes(file: ClusterFile, model: string, options: WaitOptions): Promise<PlanRequest> {
+export async function waitForFileNodes(file: ClusterFile, models: FileModels, options: WaitOptions): Promise<PlanRequest> {
   const { agent, clock, log, signal, deadlineMs } = options;
   const startedMs = clock.now();
   let said = '';
   for (;;) {
     if (signal.aborted) throw signal.reason instanceof Error ? signal.reason : new RingError('cancelled', 'stopped');
-    const found = await fileRequest(file, model, agent.status().nodes);
+    const found = await fileRequest(file, models, agent.status().nodes);
     if (found.kind === 'ready') return found.request;
     const names = found.missing.join(', ');
     if (deadlineMs !== null && clock.now() - startedMs > deadlineMs) {
@@ -89,28 +95,28 @@ export async function waitForFileNodes(file: ClusterFile, model: string, options
 }
 
 /** Serves the file's model; a failure is logged, and the agent runs on. */
-export async function serveFile(file: ClusterFile, model: string, options: WaitOptions & { readonly agent: AgentService }): Promise<void> {
+export async function serveFile(file: ClusterFile, models: FileModels, options: WaitOptions & { readonly agent: AgentService }): Promise<void> {
   try {
-    const request = await waitForFileNodes(file, model, options);
+    const request = await waitForFileNodes(file, models, options);
     await options.agent.load(request, options.signal);
   } catch (error) {
-    if (!options.signal.aborted) options.log.error('the cluster file\'s model is not served', { model, error: errorMessageOf(error) });
+    if (!options.signal.aborted) options.log.error('the cluster file\'s model is not served', { model: models.model, error: errorMessageOf(error) });
   }
 }
 
-function modelOf(file: ClusterFile, path: string, own: ClusterFileNode | null): string {
-  const places = [resolve(file.model), resolve(dirname(path), file.model), ...(own === null ? [] : [join(own.checkpointDirectory, file.model)])];
+function modelOf(key: 'model' | 'draft', named: string, path: string, own: ClusterFileNode | null): string {
+  const places = [resolve(named), resolve(dirname(path), named), ...(own === null ? [] : [join(own.checkpointDirectory, named)])];
   const found = places.find((place) => existsSync(place));
   if (found !== undefined) return resolve(found);
-  if (isInternetReference(file.model)) {
-    parseInternetReference(file.model);
-    return file.model;
+  if (isInternetReference(named)) {
+    parseInternetReference(named);
+    return named;
   }
-  if (/[/\\]|\.gguf$/i.test(file.model)) {
-    throw new RingError('unknown_model', `${path}: model "${file.model}" is not there; looked at ${[...new Set(places)].join(', ')}`);
+  if (/[/\\]|\.gguf$/i.test(named)) {
+    throw new RingError('unknown_model', `${path}: ${key} "${named}" is not there; looked at ${[...new Set(places)].join(', ')}`);
   }
   // A name: some node of the cluster holds it.
-  return file.model;
+  return named;
 }
 
 function isDirectory(path: string): boolean {

@@ -38,9 +38,9 @@ interface FilePlan {
 }
 
 async function planBy(client: AgentClient, { file }: LoadedClusterFile, path: string): Promise<FilePlan> {
-  const { model } = await fileStart(file, path);
+  const models = await fileStart(file, path);
   const { nodes } = await client.get('/v1/cluster') as ClusterStatus;
-  const found = await fileRequest(file, model, nodes);
+  const found = await fileRequest(file, models, nodes);
   if (found.kind === 'missing') {
     throw new RingError('not_ready', `these nodes of the cluster file are not in the cluster: ${found.missing.join(', ')}. "agent status" shows who is`);
   }
@@ -50,11 +50,11 @@ async function planBy(client: AgentClient, { file }: LoadedClusterFile, path: st
 /** An agent for the length of the command, which calls the file's nodes. */
 async function planAlone({ file }: LoadedClusterFile, path: string, defaults: StartSettings): Promise<FilePlan> {
   const log = createLog('warn');
-  const { model } = await fileStart(file, path);
+  const models = await fileStart(file, path);
   const started = await startAgent({ ...defaults, clusterFile: { file, path, serve: false } }, log);
   try {
     const deadline = systemClock.now() + NODES_DEADLINE_MS;
-    const request = await waitForFileNodes(file, model, {
+    const request = await waitForFileNodes(file, models, {
       agent: started.agent, clock: systemClock, log, signal: new AbortController().signal, deadlineMs: NODES_DEADLINE_MS,
     });
     for (;;) {

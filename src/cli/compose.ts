@@ -63,6 +63,7 @@ export interface StartSettings {
   readonly slots: number | null;
   readonly activations?: ActivationType;
   readonly cacheType?: GgmlCacheType;
+  readonly draft?: string;
   readonly models: readonly string[];
   readonly apiHost: string | null;
   readonly apiPort: number | null;
@@ -185,6 +186,7 @@ async function start(settings: StartSettings, log: AgentLog, undo: (() => Promis
     slots: settings.slots,
     ...(settings.activations === undefined ? {} : { activations: settings.activations }),
     ...(settings.cacheType === undefined ? {} : { cacheType: settings.cacheType }),
+    ...(settings.draft === undefined ? {} : { draft: settings.draft }),
     serve: models.filter((model) => !isDirectory(model)),
     defaultModel: BUILT_IN_NAME,
     temporary: settings.temporary ?? false,
@@ -217,7 +219,7 @@ async function start(settings: StartSettings, log: AgentLog, undo: (() => Promis
   }
   const fileLife = new AbortController();
   if (settings.clusterFile?.serve === true && fromFile !== null) {
-    void serveFile(settings.clusterFile.file, fromFile.model, { agent: started, clock: systemClock, log, signal: fileLife.signal, deadlineMs: null });
+    void serveFile(settings.clusterFile.file, fromFile, { agent: started, clock: systemClock, log, signal: fileLife.signal, deadlineMs: null });
   }
 
   let stopping: Promise<void> | null = null;

@@ -6,7 +6,7 @@
 import { Argument, Command, Option } from 'commander';
 import { nearestName } from '../core/nearest-name.js';
 import { AGENT_VERSION } from '../version.js';
-import { activationsOption, agentOptions, clusterName, collect, count, keepAlive, kvTypeOption, port, positive, seed, settingsOf, temperature, typedAgentOptions } from './arguments.js';
+import { activationsOption, agentOptions, clusterName, collect, count, draftOption, keepAlive, kvTypeOption, port, positive, seed, settingsOf, temperature, typedAgentOptions } from './arguments.js';
 import type { AnswerSettings } from './answer-stream.js';
 import type { AgentFlags } from './arguments.js';
 import { MODELS_COMMAND, SHELLS } from './completion.js';
@@ -128,7 +128,7 @@ export function program(): Command {
     .option('--nodes <n>', 'use exactly this many nodes', count(1))
     .option('--ctx <tokens>', 'context of a sequence in tokens', count(1))
     .option('--slots <n>', 'sequences at once', count(1))
-    .addOption(kvTypeOption()).addOption(activationsOption())
+    .addOption(kvTypeOption()).addOption(activationsOption()).addOption(draftOption())
     .addOption(acceptLicence)
     .option('--config <file>', 'plan what this cluster file says instead')
     .option('--cluster <name>', 'with --config, while no agent runs here: cluster of the file\'s agents', clusterName, 'default')
@@ -223,7 +223,7 @@ function addModelCommands(root: Command, stateDir: Option): void {
   add('load', 'serve a model; it stays until its room is needed, and returns after a restart of the cluster').argument('<model>', 'name, reference or GGUF file')
     .addOption(acceptLicence).option('--pin', 'never unload it by itself').option('--keep-alive <time>', 'unload it after so long without a request: 5m, 1h30m, seconds, -1 (never)', keepAlive)
     .option('--nodes <n>', 'use exactly this many nodes', count(1)).option('--ctx <tokens>', 'context of a sequence in tokens', count(1)).option('--slots <n>', 'sequences at once', count(1))
-    .addOption(kvTypeOption()).addOption(activationsOption())
+    .addOption(kvTypeOption()).addOption(activationsOption()).addOption(draftOption())
     .action(async (model: string, flags: LoadFlags) => (await commands()).modelLoadCommand(model, flags));
   add('unload', 'stop serving a model').argument('<model>', 'name or digest')
     .action(async (model: string, flags: ModelsFlags) => (await commands()).modelUnloadCommand(model, flags));

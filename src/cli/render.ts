@@ -7,7 +7,7 @@
  * as people count them, first to last. It must not know how the data was obtained.
  */
 import Table from 'cli-table3';
-import type { ClusterStatus, InstanceView, ModelView, NodeView, StageView } from '../agent/service.js';
+import type { ClusterStatus, DraftView, InstanceView, ModelView, NodeView, StageView } from '../agent/service.js';
 import { durationText, FOR_EVER_MS } from '../core/instance-life.js';
 import type { ActivationType, Backend, LayerRange, NodeId, Plan, PlanNote, Term, Spill } from '../core/types.js';
 
@@ -54,6 +54,7 @@ export function renderPlan(plan: Plan, nodes: readonly NodeView[]): string {
     [
       `${clip(model.name, MODEL_COLUMNS)}: ${clean(model.architecture)}, ${counted(model.layers, 'layer')}, ${bytesText(model.sizeBytes)}`,
       wrap([counted(plan.stages.length, 'stage'), slotsText(plan), `KV ${plan.keyType}/${plan.valueType}`, ...activationsText(plan), `${bytesText(total)} predicted`].join(', '), ''),
+      ...(plan.draft === undefined ? [] : [wrap(`draft ${clip(plan.draft.model.name, MODEL_COLUMNS)} beside the first stage, ${bytesText(plan.draft.predictedBytes)} predicted`, '')]),
       ...(plan.predictedTokensPerSecond === undefined ? [] : [`${paceText(plan.predictedTokensPerSecond)} predicted for one answer alone`]),
     ].join('\n'),
     ringText(plan.stages, names),
@@ -159,6 +160,7 @@ function renderInstance(instance: InstanceView, names: ReadonlyMap<NodeId, strin
   const facts = [instance.state, ...stayText(instance), ...(instance.slots > 0 ? [slotsText(instance)] : []), ...activationsText(instance), ...load];
   const lines = [wrap(`${clip(instance.model, MODEL_COLUMNS)}: ${facts.join(', ')}`, '')];
   if (instance.reason !== '') lines.push(wrap(clean(instance.reason), '  '));
+  if (instance.draft !== undefined) lines.push(draftText(instance.draft));
   const parts = [lines.join('\n')];
   if (instance.stages.length > 0) {
     parts.push(ringText(instance.stages, names), renderStages(instance.stages, names));
@@ -281,6 +283,12 @@ function slotsText({ contextTokens, slots }: { readonly contextTokens: number; r
 /** Nothing of f32, which is the rule. */
 function activationsText({ activations }: { readonly activations?: ActivationType }): string[] {
   return activations === undefined ? [] : [`${activations} activations`];
+}
+
+/** `draft small: ready, 312.0 MB`. */
+function draftText({ model, state, reason, predictedBytes, residentBytes }: DraftView): string {
+  const bytes = `${bytesText(residentBytes > 0 ? residentBytes : predictedBytes)}${residentBytes > 0 ? '' : ' predicted'}`;
+  return wrap(`draft ${clip(model, MODEL_COLUMNS)}: ${state}, ${reason === '' ? bytes : clean(reason)}`, '  ');
 }
 
 /** First to last, both included. */

@@ -32,6 +32,7 @@ export const clusterFields: readonly Field[] = [
   { key: 'replan_deadline', type: 'number', range: [1, MAX_DEADLINE_SECONDS], example: '120', meaning: 'seconds that an answer waits while its ring is planned again; absent = 120' },
   { key: 'kv_type', type: 'text', values: CACHE_TYPES, example: '"q8_0"', meaning: 'of cached keys and values; absent = the planner\'s choice' },
   { key: 'activations', type: 'text', values: ACTIVATION_TYPES, example: '"f16"', meaning: 'of hidden states from node to node: f16 and q8_0 are half and a quarter of the bytes, and answers then depend on the split; absent = f32' },
+  { key: 'draft', type: 'text', example: '"models/small.gguf"', meaning: 'a small model of the same vocabulary, named as `model` is, that guesses what the model says next; answers stay the same; absent = none' },
   { key: 'placement', type: 'table', example: '', meaning: 'how layers are given to nodes' },
   { key: 'node', type: 'tables', required: true, example: '', meaning: 'one for each node, in pipeline order' },
 ];

@@ -29,6 +29,8 @@ export interface ClusterFile {
   readonly cacheType: GgmlCacheType | null;
   /** Null = f32. */
   readonly activations: ActivationType | null;
+  /** Named as `model` is; null = none. */
+  readonly draft: string | null;
   readonly policy: PlacementPolicy;
   /** In pipeline order; never empty. */
   readonly nodes: readonly ClusterFileNode[];
@@ -77,6 +79,7 @@ export function readClusterFile(data: Readonly<Record<string, unknown>>, lineOf:
   const replanDeadline = reader.number('replan_deadline');
   const cacheType = reader.text('kv_type');
   const activations = reader.text('activations');
+  const draft = reader.text('draft');
   const placement = reader.table('placement', placementFields);
   const policy = placement.text('policy');
   const tables = reader.tables('node', nodeFields);
@@ -98,6 +101,7 @@ export function readClusterFile(data: Readonly<Record<string, unknown>>, lineOf:
       replanDeadlineMs: replanDeadline === null ? null : replanDeadline * 1000,
       cacheType: CACHE_TYPES.find((type) => type === cacheType) ?? null,
       activations: ACTIVATION_TYPES.find((type) => type === activations) ?? null,
+      draft,
       policy: policyOf(policy),
       nodes,
     },

@@ -12,6 +12,7 @@ import type { TableSources } from './cluster-table.js';
 import { Words } from './cluster-words.js';
 import { Coordination } from './coordination.js';
 import { covers } from './desired-state.js';
+import type { DraftChoice } from './draft.js';
 import { Election } from './election.js';
 import { FailureDetector } from './failure-detector.js';
 import type { Liveness } from './failure-detector.js';
@@ -128,12 +129,12 @@ export class ClusterNode {
   }
 
   /** The plan that `request` would get now; on any node, changes nothing. */
-  preview(shape: ModelShape, request: InstanceRequest): PlacementResult {
+  preview(shape: ModelShape, request: InstanceRequest, draft?: DraftChoice): PlacementResult {
     const desired = this.desired();
     const loaded = desired.instances.find((instance) => instance.plan?.model.digest === shape.identity.digest);
     const instanceId = loaded?.instanceId ?? 'preview';
     return planOn({
-      shape, request, instanceId, planId: 'preview', members: this.members(), desired, avoid: new Map(),
+      shape, request, instanceId, planId: 'preview', members: this.members(), desired, avoid: new Map(), ...(draft === undefined ? {} : { draft }),
     }, this.settings.place);
   }
 

@@ -1,6 +1,7 @@
 /**
  * Input and output of placement: the contract between core/placement.ts and those who ask for a plan.
  */
+import type { DraftChoice } from './draft.js';
 import type { ErrorCode } from './errors.js';
 import type { Capabilities, GgmlCacheType, InstanceRequest, ModelShape, NodeId, NodeSettings, Plan, PlanNote, RingOption } from './types.js';
 
@@ -23,6 +24,8 @@ export interface PlacementInput {
   readonly instanceId: string;
   readonly keyType: GgmlCacheType;
   readonly valueType: GgmlCacheType;
+  /** Room is kept for it on every node. Absent = none is wanted. */
+  readonly draft?: DraftChoice;
   /** Nodes that are known but left out before placement, with the reason (other version, unreachable …). */
   readonly excluded: readonly PlanNote[];
 }

@@ -9,6 +9,7 @@ import { balanceTimes } from './balanced-ring.js';
 import { nodeBudgets } from './budget.js';
 import { nodeSpeeds, ringTokensPerSecond } from './decode-speed.js';
 import type { RingStage } from './decode-speed.js';
+import { draftBytes, draftProblem } from './draft.js';
 import { assert } from './errors.js';
 import type { ErrorCode } from './errors.js';
 import { preferHeld } from './held-tiling.js';
@@ -38,7 +39,21 @@ export const MAX_CONTEXT_TOKENS = 1 << 24;
 /** Nodes in one table. */
 const MAX_PLACEMENT_NODES = 4096;
 
+/** A draft is a help, not a condition: where there can be none, the plan is made without it and says why. */
 export function placeModel(input: PlacementInput, memory: MemoryModel = libllamaMemory): PlacementResult {
+  const { draft, ...alone } = input;
+  if (draft === undefined) return place(input, memory);
+  const problem = draft.kind === 'absent' ? draft.reason : draftProblem(input.shape, draft.shape);
+  const together = problem === null ? place(input, memory) : null;
+  if (together !== null && (together.kind === 'plan' || together.code !== 'no_placement')) return together;
+  const result = place(alone, memory);
+  if (result.kind === 'impossible') return result;
+  const name = draft.kind === 'shape' ? draft.shape.name : '';
+  const text = `served without a draft: ${problem ?? `beside the model there is no room for ${name}`}`;
+  return { ...result, plan: { ...result.plan, explanation: [...result.plan.explanation, { nodeId: null, text }] } };
+}
+
+function place(input: PlacementInput, memory: MemoryModel): PlacementResult {
   assert(input.nodes.length <= MAX_PLACEMENT_NODES, 'a table has a bounded number of nodes');
   const { shape } = input;
   const excluded = [...input.excluded].sort(byNode);
@@ -83,17 +98,18 @@ function placeCandidates(
   const lay = (size: ContextSize): SizedResult => {
     const options = { ...size, keyType: input.keyType, valueType: input.valueType };
     const table = memory(shape, options);
+    const reservedBytes = input.draft?.kind === 'shape' ? draftBytes(input.draft.shape, size, memory) : 0;
     const problem: LayerProblem = {
       shape, table, refusedSizes, policy: request.policy, nodes: request.nodes, ordered: input.ordered,
       candidates: candidates.map((candidate) => {
         const ownMemory = candidate.budget.hostBytes !== null;
-        return withTable(candidate, nodeTable({ shape, settings: candidate.settings, ownMemory, options }, memory));
+        return withTable(keepingFree(candidate, reservedBytes), nodeTable({ shape, settings: candidate.settings, ownMemory, options }, memory));
       }),
     };
     const fastest = wantsFastest(input) ? layFastest(problem) : null;
-    if (fastest !== null) return { size, problem, result: fastest };
+    if (fastest !== null) return { size, problem, reservedBytes, result: fastest };
     const result = request.policy === 'manual' ? layManually(problem) : layByWeight(problem);
-    return { size, problem, result: wantsEvenTimes(input) && result.kind === 'laid' ? evened(problem, result) : result };
+    return { size, problem, reservedBytes, result: wantsEvenTimes(input) && result.kind === 'laid' ? evened(problem, result) : result };
   };
   const ladder = contextLadder(input);
   const wanted = ladder[0];
@@ -111,12 +127,22 @@ function placeCandidates(
       break;
     }
   }
-  const { size, problem, result } = found;
+  const { size, problem, reservedBytes, result } = found;
   if (result.kind === 'failed') return impossible(result.code, result.message, notes);
   const placed = request.policy === 'manual' || input.ordered ? result.placed : preferHeld(problem, result.placed, shardsByNode(input));
   const held = placed === result.placed ? [] : [{ nodeId: null, text: 'cut where the nodes already hold their layers on disk' }];
-  const all = [...notes, ...contextNotes(shape, wanted, size), ...result.notes, ...held, ...leftOutNotes(problem, placed)];
-  return { kind: 'plan', plan: planOf(input, problem, size, placed, all), ...(result.options === undefined ? {} : { options: result.options }) };
+  const all = [...notes, ...contextNotes(shape, wanted, size), ...result.notes, ...held, ...leftOutNotes(problem, placed), ...draftNotes(input, reservedBytes)];
+  const plan = planOf(input, problem, size, placed, all);
+  const draft = input.draft?.kind === 'shape' ? { draft: { model: heldModelOf(input.draft.shape), predictedBytes: reservedBytes } } : {};
+  return { kind: 'plan', plan: { ...plan, ...draft }, ...(result.options === undefined ? {} : { options: result.options }) };
+}
+
+/** Any node may come to be the head, which has the draft beside its stage, on the same device. */
+function keepingFree(candidate: Candidate, bytes: number): Candidate {
+  if (bytes === 0) return candidate;
+  const { budget } = candidate;
+  const left = (of: number): number => Math.max(0, of - bytes);
+  return { ...candidate, budget: { ...budget, budgetBytes: left(budget.budgetBytes), spillAboveBytes: budget.spillAboveBytes === null ? null : left(budget.spillAboveBytes) } };
 }
 
 function withTable(candidate: Candidate, table: MemoryTable | undefined): Candidate {
@@ -146,6 +172,8 @@ function evened(problem: LayerProblem, result: Extract<LayerResult, { kind: 'lai
 interface SizedResult {
   readonly size: ContextSize;
   readonly problem: LayerProblem;
+  /** Left free on every node for the draft. */
+  readonly reservedBytes: number;
   readonly result: LayerResult;
 }
 
@@ -237,6 +265,11 @@ function planOf(
     ...(predicted === null ? {} : { predictedTokensPerSecond: predicted }),
     explanation: [...notes, ...backends.notes, ...spills],
   };
+}
+
+function draftNotes({ draft, nodes }: PlacementInput, bytes: number): readonly PlanNote[] {
+  if (draft?.kind !== 'shape' || nodes.length < 2) return [];
+  return [{ nodeId: null, text: `${bytesText(bytes)} are left free on every node for the draft ${draft.shape.name}, which runs beside the first stage` }];
 }
 
 function predictedSpeed(problem: LayerProblem, used: readonly Placed[]): number | null {

@@ -6,6 +6,7 @@
  * node reports what its own runners hold as available.
  */
 import { backendOfDevice } from './backends.js';
+import type { DraftChoice } from './draft.js';
 import type { PlacementInput, PlacementNode, PlacementResult } from './placement-types.js';
 import type { Liveness } from './failure-detector.js';
 import type {
@@ -47,6 +48,8 @@ export interface PlanningQuestion {
   readonly instanceId: string;
   readonly members: readonly ClusterMember[];
   readonly desired: DesiredState;
+  /** What the request's draft is. Absent = it names none. */
+  readonly draft?: DraftChoice;
   /** Nodes to do without if it can be done, with the reason. */
   readonly avoid: ReadonlyMap<NodeId, string>;
   /** Backends that a node said it has and then had not. Absent = none. */
@@ -120,6 +123,7 @@ function placementInput(question: PlanningQuestion, avoid: ReadonlyMap<NodeId, s
     planId: question.planId,
     instanceId: question.instanceId,
     ...cacheTypes(question.shape, question.request.cacheType),
+    ...(question.draft === undefined ? {} : { draft: question.draft }),
     excluded,
   };
 }
@@ -170,7 +174,8 @@ function heldByMachine({ members, desired, instanceId }: PlanningQuestion): Map<
     if (instance.instanceId === instanceId || instance.plan === null || (instance.state !== 'preparing' && instance.state !== 'active')) continue;
     for (const stage of instance.plan.stages) {
       const machine = machineOf.get(stage.nodeId);
-      if (machine !== undefined) held.set(machine, (held.get(machine) ?? 0) + stage.predictedBytes);
+      const draftBytes = stage.rank === 0 ? instance.plan.draft?.predictedBytes ?? 0 : 0;
+      if (machine !== undefined) held.set(machine, (held.get(machine) ?? 0) + stage.predictedBytes + draftBytes);
     }
   }
   return held;

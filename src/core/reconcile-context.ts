@@ -156,6 +156,14 @@ export function modelOf(instance: Instance, view: ReconcileView): HeldModel | nu
   return instance.plan?.model ?? findModel(instance.request.model, view.members);
 }
 
+/** What the request names as its draft; null = it names none, or nobody knows it. */
+export function draftOf({ request, plan }: Instance, view: ReconcileView): HeldModel | null {
+  if (request.draft === undefined) return null;
+  const planned = plan?.draft?.model;
+  if (planned !== undefined && (planned.digest === request.draft || planned.name === request.draft)) return planned;
+  return findModel(request.draft, view.members);
+}
+
 export function statusOf(plan: Plan, stage: StagePlan, view: ReconcileView): StageStatus | null {
   return view.statuses.get(stage.nodeId)?.find((status) => status.planId === plan.planId && status.rank === stage.rank) ?? null;
 }

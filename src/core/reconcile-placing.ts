@@ -6,10 +6,11 @@
  */
 import { lifeOf } from './instance-life.js';
 import { planWithRoom } from './make-room.js';
+import type { DraftChoice } from './draft.js';
 import type { PlacementResult } from './placement-types.js';
-import { planOn, replanOn } from './planning.js';
+import { planOn, replanOn, weightsAreThere } from './planning.js';
 import type { Place, PlanningQuestion } from './planning.js';
-import { fail, modelOf, withoutCode } from './reconcile-context.js';
+import { draftOf, fail, modelOf, withoutCode } from './reconcile-context.js';
 import type { Context, Outcome } from './reconcile-context.js';
 import { makePlanId } from './terms.js';
 import type { Backend, NodeId } from './types.js';
@@ -37,6 +38,7 @@ export function placeNow(context: Context): Outcome | null {
     instanceId: instance.instanceId,
     members: view.members,
     desired,
+    ...draftChoice(context),
     avoid,
     missing,
   };
@@ -54,6 +56,16 @@ export function placeNow(context: Context): Outcome | null {
   memory.returnedAtMs = null;
   memory.asked = false;
   return { instance: { ...withoutCode(instance), state: 'preparing', plan: result.plan, reason: '', serial }, again: false };
+}
+
+/** Its shape was asked for and answered before (reconcile-rules.ts). */
+function draftChoice({ instance, view }: Context): { readonly draft?: DraftChoice } {
+  const { request } = instance;
+  if (request.draft === undefined) return {};
+  const model = draftOf(instance, view);
+  if (model === null || !weightsAreThere(model, view.members)) return { draft: { kind: 'absent', reason: `no node that is here holds the model ${model?.name ?? request.draft}` } };
+  const answer = view.shapes.get(model.digest);
+  return { draft: answer?.kind === 'shape' ? answer : { kind: 'absent', reason: `the header of ${model.name} cannot be read${answer === undefined ? '' : `: ${answer.message}`}` } };
 }
 
 /** Other models that are served hold memory too; those that could be unloaded were thought away already. */

@@ -5,7 +5,7 @@
  * order is the policy. They know tables, statuses and shapes; they must not know messages or who else coordinates.
  */
 import { weightsAreThere } from './planning.js';
-import { fail, hostnameOf, isGone, livePlan, mayStillConnect, memberOf, modelOf, stageName, statusOf, withoutCode } from './reconcile-context.js';
+import { draftOf, fail, hostnameOf, isGone, livePlan, mayStillConnect, memberOf, modelOf, stageName, statusOf, withoutCode } from './reconcile-context.js';
 import type { Context, Outcome } from './reconcile-context.js';
 import { placeNow } from './reconcile-placing.js';
 import type { Backend, NodeId, Plan, StagePlan } from './types.js';
@@ -48,7 +48,7 @@ const BAD_FRAMES: ReadonlySet<string> = new Set(['bad_frame', 'frame_too_large']
 type Rule = (context: Context) => Outcome | null;
 
 /** First match wins: what ends a plan, what it waits for, what is needed for the next one. */
-const RULES: readonly Rule[] = [nodeLost, stageFailed, stageSilent, allReady, underWay, failedWaits, returnWaits, modelGone, shapeMissing, placeNow];
+const RULES: readonly Rule[] = [nodeLost, stageFailed, stageSilent, allReady, underWay, failedWaits, returnWaits, modelGone, shapeMissing, draftShapeMissing, placeNow];
 
 /** What the first rule that matches makes of the instance; null = none matches. */
 export function firstOutcome(context: Context): Outcome | null {
@@ -187,6 +187,14 @@ function shapeMissing(context: Context): Outcome | null {
     return { instance, again: false };
   }
   return fail(context, 'shape', answer.code, answer.message);
+}
+
+/** A draft that cannot be had is no reason to wait: an answer that says so is enough. */
+function draftShapeMissing({ instance, view, host }: Context): Outcome | null {
+  const draft = draftOf(instance, view);
+  if (draft === null || !weightsAreThere(draft, view.members) || view.shapes.has(draft.digest)) return null;
+  host.askShape(draft.digest, view.nowMs);
+  return { instance, again: false };
 }
 
 function replan({ instance, memory }: Context, reason: string): Outcome {

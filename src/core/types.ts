@@ -203,12 +203,21 @@ export interface Plan {
   readonly valueType: GgmlCacheType;
   /** Absent = f32. */
   readonly activations?: ActivationType;
+  /** A small model whole on the head's node that guesses for this one. Absent = none. */
+  readonly draft?: DraftPlan;
   /** One answer alone in the ring, by measured bandwidths. Absent = a node of it was not measured, or computes without a cache. */
   readonly predictedTokensPerSecond?: number;
   /** Nodes left out, with the reason, and everything that was shrunk. For people. */
   readonly explanation: readonly PlanNote[];
   /** Of a preview only, where rings were compared by speed: those, the plan's own included. No part of what the cluster keeps. */
   readonly options?: readonly RingOption[];
+}
+
+/** The draft of a plan: its context and slots are the plan's. */
+export interface DraftPlan {
+  readonly model: HeldModel;
+  /** Of its weights, cache and buffers, beside the head's stage. */
+  readonly predictedBytes: number;
 }
 
 /** A ring that a plan was compared with, or the plan's own: by predicted decode speed of one answer. */
@@ -247,6 +256,8 @@ export interface InstanceRequest {
   readonly activations?: ActivationType;
   /** Of keys and values. Absent = the planner's choice. */
   readonly cacheType?: GgmlCacheType;
+  /** The model that is to guess for it: a name or a digest. Absent = none. */
+  readonly draft?: string;
   /** The nodes of a cluster file, in ring order; only they take part. Absent = every node that is there, as it is. */
   readonly nodeSettings?: readonly RequestedNode[];
   /** Absent = it stays as long as nobody needs its room. */
@@ -343,6 +354,17 @@ export interface StageStatus {
   readonly buildMs?: number;
   /** The ring's head only: a token of an answer that was alone, as measured. Absent = not the head, or not yet. */
   readonly pace?: TokenPace;
+  /** The ring's head only, where the plan has a draft. */
+  readonly draft?: DraftStatus;
+}
+
+/** A plan's draft as the head's node sees it. `failed`: the ring goes on without it until its next plan. */
+export interface DraftStatus {
+  readonly state: StageState;
+  /** Of a failed one; for people. */
+  readonly reason: string;
+  /** Above an idle runner, in bytes; 0 until ready. */
+  readonly residentBytes: number;
 }
 
 /** What a model is made of, as far as placement needs to know. Made by model/model-shape.ts from a GGUF header. */
@@ -353,6 +375,10 @@ export interface ModelShape {
   readonly layers: number;
   readonly hiddenSize: number;
   readonly vocabularySize: number;
+  /** SHA-256 (hex) of its tokens' texts, in order. Absent = not known. */
+  readonly vocabularyDigest?: string;
+  /** False: the engine's memory of it cannot forget its last tokens again. Absent = not known that it cannot. */
+  readonly canRollBack?: boolean;
   /** Context the model was trained for, in tokens. */
   readonly trainedContext: number;
   /** Weight bytes of each layer, as stored. Length `layers`. */

@@ -7,7 +7,7 @@
 import { RingError } from '../core/errors.js';
 import { MAX_DRAFT_TOKENS } from '../core/speculation.js';
 import type { SampledToken, SequenceOperation, SequenceSlice } from '../core/step-types.js';
-import { architectureRules } from '../model/architectures.js';
+import { architectureRules, canRollBack } from '../model/architectures.js';
 import type { StageEngine, StageInput, StageOptions, StageOutput } from '../ports.js';
 import { DecodeBatch } from './decode-batch.js';
 import { EmbeddingTable } from './embedding-table.js';
@@ -88,8 +88,7 @@ class LlamaStage implements StageEngine {
     const { role, batchTokens } = options;
     const { llama: { c }, architecture } = model;
     const rules = architectureRules(architecture);
-    // A window's cells are overwritten as it moves on; of architectures that no test has split nobody knows.
-    this.canRollBack = !rules.recurrent && rules.window === 'none' && rules.unsplittableReason === null;
+    this.canRollBack = canRollBack(rules);
     this.maxSampledRows = Math.min(Math.max(options.slots, this.canRollBack ? 1 + MAX_DRAFT_TOKENS : 1), batchTokens);
     this.maxPooledRows = Math.min(this.canRollBack ? 1 + MAX_DRAFT_TOKENS : 1, batchTokens);
     this.takesTokens = role === 'whole' || role === 'head';

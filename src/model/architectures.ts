@@ -174,6 +174,11 @@ export function architectureRules(name: string): ArchitectureRules {
   return { ...GENERIC, name, known, recurrent, recurrentLayers, unsplittableReason: `architecture ${name} runs whole on one node: ${why}` };
 }
 
+/** A window's cells are overwritten as it moves on; of architectures that no test has split nobody knows. */
+export function canRollBack(rules: ArchitectureRules): boolean {
+  return !rules.recurrent && rules.window === 'none' && rules.unsplittableReason === null;
+}
+
 /** Null when the engine can run it; else the reason. */
 export function unsupportedReason(name: string): string | null {
   if (WITHOUT_TEXT.has(name)) return `architecture ${name} is not supported: ${NOT_GENERATIVE}`;

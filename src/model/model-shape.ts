@@ -3,14 +3,15 @@
  *
  * Bytes are as stored. It must not know nodes, memory budgets or the engine.
  */
+import { createHash } from 'node:crypto';
 import { basename } from 'node:path';
 import type { ModelShape } from '../core/types.js';
 import type { ArchitectureFacts } from './architectures.js';
-import { LATENT_ATTENTION_KEY, splitRules, unsupportedReason } from './architectures.js';
+import { architectureRules, canRollBack, LATENT_ATTENTION_KEY, splitRules, unsupportedReason } from './architectures.js';
 import { badGguf } from './gguf-parser.js';
 import type { GgufHeader } from './gguf-reader.js';
 import { shardName } from './gguf-reader.js';
-import { metadataNumber, metadataPerLayer } from './gguf-values.js';
+import { metadataArray, metadataNumber, metadataPerLayer } from './gguf-values.js';
 import { architectureFacts, layerOfTensor } from './model-facts.js';
 import { layerBytesAs } from './precision-bytes.js';
 import { recurrentLayers } from './recurrent-state.js';
@@ -44,6 +45,8 @@ export function modelShape(header: GgufHeader, name: string): ModelShape {
     identity: header.identity, name, architecture, layers,
     hiddenSize: number('embedding_length') ?? 0,
     vocabularySize: facts.vocabularySize,
+    ...vocabularyDigest(facts),
+    canRollBack: canRollBack(architectureRules(architecture)),
     trainedContext: number('context_length') ?? 0,
     layerBytes,
     layerBytesAs: layerBytesAs(header.tensors, layers),
@@ -65,6 +68,12 @@ export function modelShape(header: GgufHeader, name: string): ModelShape {
     unsupportedReason: unsupportedReason(architecture),
     supportedBackends: ['metal', 'cuda', 'vulkan', 'cpu'],
   };
+}
+
+/** Array elements are the bytes of the file: length and text of each token, so that none runs into the next. */
+function vocabularyDigest({ metadata }: ArchitectureFacts): Pick<ModelShape, 'vocabularyDigest'> {
+  const tokens = metadataArray(metadata, 'tokenizer.ggml.tokens');
+  return tokens === null ? {} : { vocabularyDigest: createHash('sha256').update(tokens.bytes).digest('hex') };
 }
 
 /** Anything that counts something in a model is below this: a header that says more is damaged or hostile. */

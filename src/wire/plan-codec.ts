@@ -4,7 +4,7 @@
  */
 import { CACHE_TYPES, PACKED_TYPES } from '../core/formats.js';
 import type {
-  ActivationType, DesiredState, Instance, InstanceLife, InstanceRequest, InstanceState, KeyValueCachePolicy, Plan, PlacementPolicy, PlanNote, RequestedNode, StagePlan, StageState,
+  ActivationType, DesiredState, DraftPlan, DraftStatus, Instance, InstanceLife, InstanceRequest, InstanceState, KeyValueCachePolicy, Plan, PlacementPolicy, PlanNote, RequestedNode, StagePlan, StageState,
   StageStatus, Term,
 } from '../core/types.js';
 import {
@@ -49,6 +49,7 @@ export function fromRequestMessage(message: ringagent.control.InstanceRequest.$P
     slots: readOptionalUnsigned(request.slots, 'request.slots'),
     ...(request.activations ? { activations: readOneOf(request.activations, 'request.activations', PACKED_TYPES) } : {}),
     ...(request.cacheType ? { cacheType: readOneOf(request.cacheType, 'request.cache_type', CACHE_TYPES) } : {}),
+    ...(request.draft ? { draft: readText(request.draft, 'request.draft', MAX_TEXT_CHARACTERS) } : {}),
     ...(nodeSettings.length === 0 ? {} : { nodeSettings }),
     ...(request.life === null || request.life === undefined ? {} : { life: fromLifeMessage(request.life) }),
   };
@@ -160,6 +161,7 @@ function toPlanMessage(plan: Plan): ringagent.control.Plan.$Properties {
     keyType: plan.keyType,
     valueType: plan.valueType,
     activations: packedName(plan.activations),
+    ...(plan.draft === undefined ? {} : { draft: { model: toHeldModelMessage(plan.draft.model), predictedBytes: plan.draft.predictedBytes } }),
     ...(plan.predictedTokensPerSecond === undefined ? {} : { predictedTokensPerSecond: plan.predictedTokensPerSecond }),
     explanation: plan.explanation.slice(0, MAX_NOTES).map((note) => ({ nodeId: note.nodeId ?? '', text: fitText(note.text), ...(note.passing === true ? { passing: true } : {}) })),
   };
@@ -177,9 +179,14 @@ function fromPlanMessage(message: ringagent.control.Plan.$Properties): Plan {
     keyType: readOneOf(message.keyType, 'plan.key_type', CACHE_TYPES),
     valueType: readOneOf(message.valueType, 'plan.value_type', CACHE_TYPES),
     ...(message.activations ? { activations: readOneOf(message.activations, 'plan.activations', PACKED_TYPES) } : {}),
+    ...(message.draft === null || message.draft === undefined ? {} : { draft: fromDraftMessage(message.draft) }),
     ...(predicted === null ? {} : { predictedTokensPerSecond: readFinite(predicted, 'plan.predicted_tokens_per_second') }),
     explanation: readList(message.explanation, 'plan.explanation', MAX_NOTES, fromNoteMessage),
   };
+}
+
+function fromDraftMessage(message: ringagent.control.Draft.$Properties): DraftPlan {
+  return { model: fromHeldModelMessage(readRequired(message.model, 'plan.draft.model')), predictedBytes: readUnsigned(message.predictedBytes, 'plan.draft.predicted_bytes') };
 }
 
 function packedName(activations: ActivationType | undefined): string {
@@ -237,6 +244,7 @@ export function toStatusMessage(status: StageStatus): ringagent.control.StageSta
     ...(status.requests === undefined ? {} : { openRequests: status.requests.open, takenRequests: status.requests.taken }),
     ...(status.pace === undefined ? {} : { tokenMicros: status.pace.tokenMicros, stageMicros: [...status.pace.stageMicros] }),
     ...(status.buildMs === undefined ? {} : { buildMs: status.buildMs }),
+    ...(status.draft === undefined ? {} : { draft: { ...status.draft, reason: fitText(status.draft.reason) } }),
   };
 }
 
@@ -261,6 +269,15 @@ export function fromStatusMessage(message: ringagent.control.StageStatus.$Proper
     ...(open === null ? {} : { requests: { open, taken: readUnsigned(message.takenRequests, 'status.taken_requests') } }),
     ...(tokenMicros === null ? {} : { pace: { tokenMicros, stageMicros } }),
     ...(buildMs === null ? {} : { buildMs }),
+    ...(message.draft === null || message.draft === undefined ? {} : { draft: fromDraftStatusMessage(message.draft) }),
+  };
+}
+
+function fromDraftStatusMessage(message: ringagent.control.DraftStatus.$Properties): DraftStatus {
+  return {
+    state: readOneOf(message.state, 'status.draft.state', STAGE_STATES),
+    reason: readText(message.reason, 'status.draft.reason', MAX_TEXT_CHARACTERS),
+    residentBytes: readUnsigned(message.residentBytes, 'status.draft.resident_bytes'),
   };
 }
 

@@ -53,7 +53,7 @@ describe('B1: the cluster file', () => {
 
   it('fills in the defaults', () => {
     expect(read(SMALLEST).file).toEqual({
-      model: 'm', promptTokens: 8, reserveBytes: 6e9, replanDeadlineMs: null, cacheType: null, activations: null, policy: 'ram_balanced',
+      model: 'm', promptTokens: 8, reserveBytes: 6e9, replanDeadlineMs: null, cacheType: null, activations: null, draft: null, policy: 'ram_balanced',
       nodes: [{
         host: 'h', port: 1, ssh: null, checkpointDirectory: '/c', devices: ['cpu'], precision: null, keyValueCache: null,
         seed: 0, maxRamBytes: null, layers: null,
@@ -62,7 +62,7 @@ describe('B1: the cluster file', () => {
   });
 
   it('says number formats of the cache and of hidden states', () => {
-    expect(read(`kv_type = "q8_0"\nactivations = "f16"\n${SMALLEST}`).file).toMatchObject({ cacheType: 'q8_0', activations: 'f16' });
+    expect(read(`kv_type = "q8_0"\nactivations = "f16"\ndraft = "small"\n${SMALLEST}`).file).toMatchObject({ cacheType: 'q8_0', activations: 'f16', draft: 'small' });
     expect(complaint(`activations = "f8"\n${SMALLEST}`)).toContain('line 1: activations');
   });
 

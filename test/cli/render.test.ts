@@ -232,6 +232,15 @@ describe('a plan as text', () => {
     expect(shown).toMatch(/active, unloads when idle for 5 min, context 32,768 tokens in each of\s4 slots, f16 activations/);
   });
 
+  it('shows the draft of a plan, and how it is where it runs', () => {
+    const text = renderPlan({ ...plan, draft: { model: { ...plan.model, name: 'small' }, predictedBytes: 2e6 } }, [MAC, LINUX]);
+    expect(text).toContain('\ndraft small beside the first stage, 2.0 MB predicted\n');
+    const draft = { model: 'small', predictedBytes: 2e6, state: 'fetching' as const, reason: '', residentBytes: 0 };
+    expect(renderStatus(status({ instances: [instance({ draft })] }))).toContain('\n  draft small: fetching, 2.0 MB predicted');
+    expect(renderStatus(status({ instances: [instance({ draft: { ...draft, state: 'ready', residentBytes: 3e6 } })] }))).toContain('\n  draft small: ready, 3.0 MB');
+    expect(renderStatus(status({ instances: [instance({ draft: { ...draft, state: 'failed', reason: 'its runner was killed' } })] }))).toContain('\n  draft small: failed, its runner was killed');
+  });
+
   it('shows a plan of one node without a ring', () => {
     const alone = { ...plan, stages: plan.stages.slice(0, 1).map((only) => ({ ...only, range: { start: 0, end: 8 } })), explanation: [] };
     expect(renderPlan(alone, [MAC])).toMatchInlineSnapshot(`

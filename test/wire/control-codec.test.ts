@@ -109,6 +109,16 @@ const MESSAGES: readonly (readonly [message: ControlMessage, hex: string | null]
   }, null],
   [{ kind: 'load', callId: 'c', request: { model: 'm', policy: 'throughput', nodes: 3, contextTokens: null, slots: null, life: { pinned: false, keepAliveMs: 300_000, returns: false } } },
     '3a1c0a0163121' + '70a016d120a7468726f75676870757418033a0410e0a712'],
+  [{
+    kind: 'stages',
+    term: { counter: 7, node: 'nodeA' },
+    statuses: [{ planId: '7.nodeA.3', rank: 0, state: 'ready', progress: 1, error: null, residentBytes: 5, fetchedBytes: 0, draft: { state: 'failed', reason: 'its runner was killed', residentBytes: 9 } }],
+    remembered: { version: 2, instances: [{ instanceId: 'i4', state: 'planning', reason: '', serial: 1, plan: { ...PLAN, draft: { model: { ...PLAN.model, name: 'small' }, predictedBytes: 2 ** 33 } }, request: {
+      model: 'kjv', policy: 'auto', nodes: null, contextTokens: null, slots: null, draft: DIGEST,
+    } }] },
+  }, null],
+  [{ kind: 'load', callId: 'c', request: { model: 'm', policy: 'throughput', nodes: 3, contextTokens: null, slots: null, draft: 'small' } },
+    '3a1d0a016312' + '180a016d120a7468726f75676870757418035205736d616c6c'],
   [{ kind: 'leave' }, '3200'],
   [{ kind: 'introduction', peers: [{ nodeId: 'nodeB', addresses: ['/ip4/10.0.0.2/tcp/11501'] }, { nodeId: 'nodeC', addresses: [] }] }, null],
   [{
