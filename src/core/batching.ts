@@ -14,9 +14,12 @@ import { assert } from './errors.js';
 import type { ErrorCode } from './errors.js';
 import { HeadSlots } from './head-slots.js';
 import type { FinishReason } from './messages.js';
+import { ModelDrafts, NO_GUESSES } from './model-drafts.js';
+import type { DraftAnswer, DraftState, DraftWish, Guesses } from './model-drafts.js';
 import { PrefillPace } from './prefill-pace.js';
 import type { Sequence, SequenceRequest } from './sequence.js';
 import { MAX_DRAFT_TOKENS, Speculation } from './speculation.js';
+import type { GuessSource } from './speculation.js';
 import type { SampledToken, SequenceOperation, SequenceSlice } from './step-types.js';
 import type { NodeId } from './types.js';
 import { WaitingLine } from './waiting-line.js';
@@ -75,7 +78,7 @@ interface FlyingStep {
   /** Nothing else was under way when it was sent. */
   readonly alone: boolean;
   /** The only sequence of a decode step, with its guesses. */
-  readonly lone: { readonly sequence: Sequence; readonly drafted: number } | null;
+  readonly lone: { readonly sequence: Sequence; readonly guesses: Guesses; readonly quiet: number | null } | null;
 }
 
 export interface BatchingCounters {
@@ -88,8 +91,12 @@ export interface BatchingCounters {
   /** Prompt tokens that were not computed, because a slot held them already. */
   readonly reusedTokens: number;
   /** Guesses that were sent, and those that were right. */
-  readonly draftedTokens: number;
-  readonly acceptedTokens: number;
+  readonly guesses: Readonly<Record<GuessSource, GuessCounters>>;
+}
+
+export interface GuessCounters {
+  readonly drafted: number;
+  readonly accepted: number;
 }
 
 export class HeadScheduler {
@@ -106,8 +113,8 @@ export class HeadScheduler {
   private decodedTokens = 0;
   private prefilledTokens = 0;
   private reusedTokens = 0;
-  private draftedTokens = 0;
-  private acceptedTokens = 0;
+  private readonly guessed: Record<GuessSource, GuessCounters> = { text: { drafted: 0, accepted: 0 }, model: { drafted: 0, accepted: 0 } };
+  private readonly drafts = new ModelDrafts();
   private readonly groups: DecodeGroups;
 
   constructor(private readonly settings: BatchingSettings) {
@@ -144,6 +151,7 @@ export class HeadScheduler {
       decoding: false,
       lastStep: 0,
       speculation: new Speculation(),
+      readByDraft: 0,
     };
     this.sequences.set(request.requestId, sequence);
     this.queue.add(sequence);
@@ -169,7 +177,10 @@ export class HeadScheduler {
     const prefill = this.prefillCandidate();
     // Turns are strict: two chunks in a row would stand between two tokens of everybody else.
     if (prefill !== null && (!this.isDecoding() || !this.lastWasPrefill)) return this.prefillStep(prefill);
-    if (decodes.length > 0) return this.decodeStep(decodes);
+    if (decodes.length > 0) {
+      const guesses = this.guessesFor(decodes);
+      return guesses === 'wait' ? null : this.decodeStep(decodes, guesses);
+    }
     // Cancelled sequences: the close must reach every stage even if nothing else is to be sent.
     if (this.slots.hasOperations()) return this.makeStep('operations', [], []);
     return null;
@@ -184,7 +195,7 @@ export class HeadScheduler {
     const index = this.flying.findIndex((candidate) => candidate.step === step);
     if (index < 0) return { finished: [], drawn: [] };
     const [flown] = this.flying.splice(index, 1);
-    if (flown?.kind === 'decode' && (flown.lone?.drafted ?? 0) === 0) {
+    if (flown?.kind === 'decode' && (flown.lone?.guesses.tokens.length ?? 0) === 0) {
       this.pace.decodeMeasured(flown.tokens, computeMicros);
       this.groups.measured(flown.tokens, stageMicros, flown.alone ? elapsedMs * 1000 : null);
     }
@@ -217,13 +228,32 @@ export class HeadScheduler {
 
   private measureLone({ lone }: FlyingStep, drawn: number, elapsedMs: number): void {
     if (lone === null) return;
-    if (lone.drafted === 0) {
-      lone.sequence.speculation.plainMeasured(elapsedMs);
+    const { sequence: { speculation }, guesses: { source, tokens, waitedMs }, quiet } = lone;
+    if (tokens.length === 0 && source === 'text') {
+      // The draft read meanwhile, on the processor of the head's stage: the next one says more.
+      if (quiet !== null && quiet === this.drafts.quiet()) speculation.plainMeasured(elapsedMs);
+      else speculation.plainPassed();
       return;
     }
-    this.draftedTokens += lone.drafted;
-    this.acceptedTokens += Math.max(0, drawn - 1);
-    lone.sequence.speculation.draftMeasured(lone.drafted, drawn, elapsedMs);
+    const { drafted, accepted } = this.guessed[source];
+    this.guessed[source] = { drafted: drafted + tokens.length, accepted: accepted + Math.max(0, drawn - 1) };
+    speculation.draftMeasured(tokens.length, drawn, waitedMs + elapsedMs, source);
+  }
+
+  /** How the plan's draft is, where it has one. */
+  draftIs(state: DraftState): void {
+    this.drafts.draftIs(state);
+  }
+
+  /** What the plan's draft is to do, after `next` returned null; each is answered by `draftAnswered`. */
+  takeDraftWish(): DraftWish | null {
+    const [only, other] = this.slots.running();
+    const alone = other === undefined ? only : undefined;
+    return alone === undefined || !this.settings.canRollBack ? this.drafts.takeWish(null, 0) : this.drafts.takeWish(alone, this.guessLimit(alone));
+  }
+
+  draftAnswered(answer: DraftAnswer): void {
+    this.drafts.answer(answer);
   }
 
   counters(): BatchingCounters {
@@ -235,8 +265,7 @@ export class HeadScheduler {
       decodedTokens: this.decodedTokens,
       prefilledTokens: this.prefilledTokens,
       reusedTokens: this.reusedTokens,
-      draftedTokens: this.draftedTokens,
-      acceptedTokens: this.acceptedTokens,
+      guesses: { ...this.guessed },
     };
   }
 
@@ -315,14 +344,14 @@ export class HeadScheduler {
     return this.makeStep('prefill', [slice], tokens);
   }
 
-  private decodeStep(sequences: readonly Sequence[]): HeadStep {
+  private decodeStep(sequences: readonly Sequence[], guesses: Guesses): HeadStep {
     this.slots.moveTogether(sequences);
     const slices: SequenceSlice[] = [];
     const tokens: number[] = [];
     for (const sequence of sequences) {
       const token = sequence.tokens[sequence.sent];
       assert(token !== undefined, 'a ready sequence has a token to send');
-      const draft = sequences.length === 1 ? this.draftFor(sequence) : [];
+      const draft = guesses.tokens;
       const slice = { slot: sequence.slot, position: sequence.sent, tokens: 1 + draft.length, sample: true };
       slices.push(draft.length === 0 ? slice : { ...slice, draft });
       tokens.push(token, ...draft);
@@ -332,15 +361,21 @@ export class HeadScheduler {
     }
     this.lastWasPrefill = false;
     const [only] = sequences;
-    return this.makeStep('decode', slices, tokens, sequences.length === 1 && only !== undefined ? { sequence: only, drafted: tokens.length - 1 } : null);
+    return this.makeStep('decode', slices, tokens, sequences.length === 1 && only !== undefined ? { sequence: only, guesses, quiet: this.drafts.quiet() } : null);
   }
 
-  /** Guesses at what follows; fewer than the answer may still grow by. */
-  private draftFor(sequence: Sequence): readonly number[] {
-    if (!this.settings.canRollBack) return [];
-    const { request, tokens } = sequence;
+  /** Guesses at what follows, for one sequence in a step of its own: from its text, else from the plan's draft. */
+  private guessesFor([only, other]: readonly Sequence[]): Guesses | 'wait' {
+    if (only === undefined || other !== undefined || !this.settings.canRollBack) return NO_GUESSES;
+    const limit = this.guessLimit(only);
+    const tokens = only.speculation.propose(only.tokens, limit);
+    return tokens.length > 0 ? { source: 'text', tokens, waitedMs: 0 } : this.drafts.guesses(only, limit, this.slots.running().length === 1);
+  }
+
+  /** Fewer than the answer may still grow by; may be below 0. */
+  private guessLimit({ request, tokens }: Sequence): number {
     const left = Math.min(request.promptTokens.length + request.maxTokens, this.settings.contextTokens) - tokens.length;
-    return sequence.speculation.propose(tokens, Math.min(left - 1, request.sampling.draftTokens ?? MAX_DRAFT_TOKENS, MAX_DRAFT_TOKENS, this.settings.batchTokens - 1));
+    return Math.min(left - 1, request.sampling.draftTokens ?? MAX_DRAFT_TOKENS, MAX_DRAFT_TOKENS, this.settings.batchTokens - 1);
   }
 
   private makeStep(kind: FlyingStep['kind'], slices: readonly SequenceSlice[], tokens: readonly number[], lone: FlyingStep['lone'] = null): HeadStep {

@@ -38,4 +38,6 @@ export interface Sequence {
   /** The last step that it was part of: whoever waited longest goes first. */
   lastStep: number;
   readonly speculation: Speculation;
+  /** Tokens that the plan's draft has read, as far as is known here. */
+  readByDraft: number;
 }

@@ -1,9 +1,11 @@
 /**
- * Guesses the next tokens of one sequence from what it said before, so that one step through the ring may give several.
+ * Guesses the next tokens of one sequence, so that one step through the ring may give several: when, how many, and those
+ * that its own text gives.
  *
- * Text repeats itself: where the last tokens occurred before, what followed then is the draft. The tail draws at every
- * row as if the guess were true and stops at the first that is not, so the answer is the same with and without. A longer
- * step costs more; whether it pays is measured for each sequence, and a sequence that it does not pay for rests. Pure.
+ * Text repeats itself: where the last tokens occurred before, what followed then is the guess. Where it does not, a small
+ * model may be asked (core/model-drafts.ts). The tail draws at every row as if the guess were true and stops at the first
+ * that is not, so the answer is the same with and without. A longer step costs more, and so does a model's guess: whether
+ * either pays is measured for each sequence, and what does not pay for it rests. Pure.
  */
 
 /** Most tokens in a draft. */
@@ -25,37 +27,81 @@ const LONGEST_REST = 256;
 /** Weight of the newest step. */
 const SMOOTHING = 0.3;
 
+/** Where a guess comes from: the sequence's own text, or the draft of the plan. */
+export type GuessSource = 'text' | 'model';
+
 export class Speculation {
   private plainSteps = 0;
   private plainMs = 0;
+  private readonly payoffs: Readonly<Record<GuessSource, Payoff>> = { text: new Payoff(), model: new Payoff() };
+
+  /** Tokens that may follow `tokens`, at most `limit`; empty when its text has no guess or guessing so does not pay. */
+  propose(tokens: readonly number[], limit: number): readonly number[] {
+    const { text } = this.payoffs;
+    if (this.plainSteps < PLAIN_STEPS_FIRST || text.rests) return [];
+    return lookUp(tokens, Math.min(limit, text.length));
+  }
+
+  /** Guesses to ask a model for, at most `limit`; 0 = none now. */
+  wantedOfModel(limit: number): number {
+    if (this.plainSteps < PLAIN_STEPS_FIRST || this.payoffs.model.rests) return 0;
+    return Math.max(0, Math.min(limit, this.payoffs.model.length));
+  }
+
+  /** A model that guesses for it does not rest: it may read on. */
+  get mayAskModel(): boolean {
+    return !this.payoffs.model.rests;
+  }
+
+  /** What a plain step takes, as far as is known. */
+  get plainStepMs(): number {
+    return this.plainMs;
+  }
+
+  /** A step without guesses, beside which nothing else computed on the head's node. */
+  plainMeasured(elapsedMs: number): void {
+    this.plainMs = this.plainSteps === 0 ? elapsedMs : smoothed(this.plainMs, elapsedMs);
+    this.plainSteps += 1;
+    this.plainPassed();
+  }
+
+  /** A step without guesses that is no measure. */
+  plainPassed(): void {
+    this.payoffs.text.plainPassed();
+    this.payoffs.model.plainPassed();
+  }
+
+  /** A step with `drafted` guesses gave `drawn` tokens, one more than were right (or fewer, at an end). `elapsedMs`: with the guessing. */
+  draftMeasured(drafted: number, drawn: number, elapsedMs: number, source: GuessSource = 'text'): void {
+    if (drawn >= 1) this.payoffs[source].measured(drafted, drawn, elapsedMs, this.plainMs);
+  }
+}
+
+/** Whether the guesses of one source pay for one sequence, and how many are made at once. */
+class Payoff {
+  length = FIRST_DRAFT_TOKENS;
   private drafts = 0;
-  private draftMsPerToken = 0;
-  private length = FIRST_DRAFT_TOKENS;
+  private msPerToken = 0;
   private rest = 0;
   private nextRest = FIRST_REST;
 
-  /** Tokens that may follow `tokens`, at most `limit`; empty when there is no guess or guessing does not pay. */
-  propose(tokens: readonly number[], limit: number): readonly number[] {
-    if (this.plainSteps < PLAIN_STEPS_FIRST || this.rest > 0) return [];
-    return lookUp(tokens, Math.min(limit, this.length));
+  get rests(): boolean {
+    return this.rest > 0;
   }
 
-  plainMeasured(elapsedMs: number): void {
-    this.plainSteps += 1;
+  plainPassed(): void {
     this.rest = Math.max(0, this.rest - 1);
-    this.plainMs = this.plainSteps === 1 ? elapsedMs : smoothed(this.plainMs, elapsedMs);
   }
 
-  /** A step with `drafted` guesses gave `drawn` tokens, one more than were right (or fewer, at an end). */
-  draftMeasured(drafted: number, drawn: number, elapsedMs: number): void {
-    if (drawn < 1) return;
+  /** `drafted` 0: it was waited for a guess, and none came. */
+  measured(drafted: number, drawn: number, elapsedMs: number, plainMs: number): void {
     const right = drawn - 1;
-    this.length = right >= drafted ? longerThan(drafted) : lengthFor(right);
+    this.length = drafted > 0 && right >= drafted ? longerThan(drafted) : lengthFor(right);
     const cost = elapsedMs / drawn;
     this.drafts += 1;
-    this.draftMsPerToken = this.drafts === 1 ? cost : smoothed(this.draftMsPerToken, cost);
+    this.msPerToken = this.drafts === 1 ? cost : smoothed(this.msPerToken, cost);
     if (this.drafts < JUDGED_DRAFTS) return;
-    if (this.draftMsPerToken < this.plainMs) {
+    if (this.msPerToken < plainMs) {
       this.nextRest = FIRST_REST;
       return;
     }

@@ -4,21 +4,12 @@
  */
 import { describe, expect, it } from 'vitest';
 import { HeadScheduler } from '../../src/core/batching.js';
-import type { HeadStep } from '../../src/core/batching.js';
-import type { SampledToken, SequenceOperation } from '../../src/core/step-types.js';
+import type { SampledToken } from '../../src/core/step-types.js';
+import { Random, StrictStages } from './strict-stages.js';
 
 const sampling = {
   temperature: 0, topK: 0, topP: 1, minP: 0, seed: 1, repeatPenalty: 1, frequencyPenalty: 0, presencePenalty: 0, ignoreEos: false, logitBias: [],
 };
-
-class Random {
-  constructor(private state: number) {}
-
-  below(limit: number): number {
-    this.state = (Math.imul(this.state, 1_103_515_245) + 12_345) >>> 0;
-    return (this.state >>> 8) % limit;
-  }
-}
 
 /** The token after `tokens`: few different ones, so that text repeats itself and guesses are made. */
 function follower(tokens: readonly number[]): number {
@@ -31,70 +22,12 @@ function answerOf(prompt: readonly number[], count: number): number[] {
   return tokens.slice(prompt.length);
 }
 
-interface Held {
-  readonly sequenceId: string;
-  readonly retained: boolean;
-  readonly tokens: number[];
-}
-
-class StrictStages {
-  private readonly slots: (Held | null)[];
-
-  constructor(slots: number) {
-    this.slots = new Array<Held | null>(slots).fill(null);
-  }
-
-  run(step: HeadStep): SampledToken[] {
-    step.operations.forEach((operation) => this.apply(operation));
-    const sampled: SampledToken[] = [];
-    let row = 0;
-    for (const slice of step.slices) {
-      const held = this.slots[slice.slot];
-      if (held === null || held === undefined || held.retained) throw new Error(`slot ${slice.slot} was used before it was opened`);
-      if (slice.position > held.tokens.length) throw new Error(`slot ${slice.slot} goes on at ${slice.position}, but holds ${held.tokens.length}`);
-      held.tokens.splice(slice.position, Infinity, ...step.tokens.subarray(row, row + slice.tokens));
-      row += slice.tokens;
-      if (slice.sample) sampled.push(...this.draw(slice.slot, held, slice.draft ?? []));
-    }
-    return sampled;
-  }
-
-  private draw(slot: number, held: Held, draft: readonly number[]): SampledToken[] {
-    const drawn: SampledToken[] = [];
-    for (let right = 0; right <= draft.length; right += 1) {
-      const seen = held.tokens.slice(0, held.tokens.length - draft.length + right);
-      const token = follower(seen);
-      drawn.push({ slot, sequenceId: held.sequenceId, position: seen.length, token, endOfGeneration: false });
-      if (token !== draft[right]) break;
-    }
-    return drawn;
-  }
-
-  private apply(operation: SequenceOperation): void {
-    const held = this.slots[operation.slot] ?? null;
-    if (operation.kind === 'move') {
-      if (held === null || this.slots[operation.to] !== null) throw new Error(`slot ${operation.slot} cannot move to ${operation.to}`);
-      this.slots[operation.to] = held;
-      this.slots[operation.slot] = null;
-      return;
-    }
-    if (operation.kind === 'close') {
-      this.slots[operation.slot] = held !== null && operation.retain === true ? { ...held, retained: true } : null;
-      return;
-    }
-    if (held !== null && !held.retained) throw new Error(`slot ${operation.slot} was opened while ${held.sequenceId} is open in it`);
-    const source = operation.reuse === undefined ? null : this.slots[operation.reuse.slot] ?? null;
-    if (operation.reuse !== undefined && (source === null || source.tokens.length < operation.reuse.tokens)) throw new Error(`slot ${operation.slot} begins with more than there is`);
-    this.slots[operation.slot] = { sequenceId: operation.sequenceId, retained: false, tokens: source?.tokens.slice(0, operation.reuse?.tokens ?? 0) ?? [] };
-  }
-}
-
 function play(seed: number): { readonly answered: number; readonly steps: number; readonly moves: number; readonly guessed: number } {
   const random = new Random(seed);
   const stages = 1 + random.below(4);
   const slots = 1 + random.below(16);
   const head = new HeadScheduler({ slots, contextTokens: 256, batchTokens: 32, stages, canRollBack: true });
-  const ring = new StrictStages(slots);
+  const ring = new StrictStages(slots, follower);
   const flying: { readonly step: number; readonly sampled: readonly SampledToken[]; readonly rows: number }[] = [];
   const open = new Map<string, { readonly prompt: readonly number[]; readonly count: number; readonly tokens: number[] }>();
   const beginning = Array.from({ length: 40 }, () => random.below(5));
@@ -136,9 +69,9 @@ function play(seed: number): { readonly answered: number; readonly steps: number
       answered += 1;
     }
   }
-  const { steps, draftedTokens } = head.counters();
+  const { steps, guesses } = head.counters();
   expect([seed, answered]).toEqual([seed, total]);
-  return { answered, steps, moves, guessed: draftedTokens };
+  return { answered, steps, moves, guessed: guesses.text.drafted };
 }
 
 describe('the head and the slots', () => {

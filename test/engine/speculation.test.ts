@@ -66,9 +66,9 @@ describe('guessed tokens', () => {
     expect(plain.tokens).toHaveLength(120);
     expect(guessed.tokens).toEqual(plain.tokens);
     expect(guessedInThree.tokens).toEqual(plain.tokens);
-    expect(plain.counters.draftedTokens).toBe(0);
+    expect(plain.counters.guesses.text.drafted).toBe(0);
     if (sampling.temperature === 0) {
-      expect(guessed.counters.acceptedTokens).toBeGreaterThan(5);
+      expect(guessed.counters.guesses.text.accepted).toBeGreaterThan(5);
       expect(guessed.steps).toBeLessThan(plain.steps);
     }
   });
