@@ -20,8 +20,10 @@ import type { BenchResult, FloorSample, SlotSample } from './report.js';
 import { measureRing, withRing } from './ring.js';
 import type { RingOptions, RingSample } from './ring.js';
 import { servingPlot } from './plot.js';
-import { delayLines, measureDelay, measureServing, servingLines } from './serving.js';
-import type { DelaySample, ServingSample } from './serving.js';
+import { delayLines, measureDelay } from './delays.js';
+import type { DelaySample } from './delays.js';
+import { measureServing, medianRates, servingLines } from './serving.js';
+import type { ServingSample } from './serving.js';
 import { packageDirectory, readSettings } from './settings.js';
 import type { BenchSettings } from './settings.js';
 
@@ -144,20 +146,24 @@ function say(text: string): void {
   process.stderr.write(`bench: ${text}\n`);
 }
 
-/** One ring on one core, then one on two; table, figures and picture. */
+/** Rings on one core and on two, in turns; table, figures and picture. */
 async function benchServing(settings: BenchSettings): Promise<void> {
   const load = (loadavg()[0] ?? 0).toFixed(2);
   const options = await pinnedOptions(settings);
-  const samples: ServingSample[] = [];
-  for (const agents of SERVING_RINGS) {
-    say(`${agents} node(s) on ${agents} core(s)`);
-    samples.push(await measureServing({ ...options, agents }));
+  const rounds: ServingSample[][] = [];
+  for (let round = 0; round < settings.rounds; round += 1) {
+    const samples: ServingSample[] = [];
+    for (const agents of SERVING_RINGS) {
+      say(`round ${round + 1} of ${settings.rounds}: ${agents} node(s) on ${agents} core(s)`);
+      samples.push(await measureServing({ ...options, agents }, round));
+    }
+    rounds.push(samples);
+    const file = join(options.packageDirectory, '.bench', 'serving.json');
+    await writeFile(file, `${JSON.stringify(rounds, null, 2)}\n`);
   }
-  const file = join(options.packageDirectory, '.bench', 'serving.json');
   const picture = join(options.packageDirectory, '.bench', 'serving.svg');
-  await writeFile(file, `${JSON.stringify(samples, null, 2)}\n`);
-  await writeFile(picture, servingPlot(samples, `decode, tokens per second; ${options.model}`));
-  process.stdout.write(`load ${load} at the start\n\n${servingLines(samples).join('\n')}\n\n${file}\n${picture}\n`);
+  await writeFile(picture, servingPlot(medianRates(rounds), `decode, tokens per second; ${options.model}`));
+  process.stdout.write(`load ${load} at the start; medians of ${rounds.length} round(s)\n\n${servingLines(rounds).join('\n')}\n\n${join(options.packageDirectory, '.bench', 'serving.json')}\n${picture}\n`);
 }
 
 /** Two nodes with slower and slower links. */

@@ -8,7 +8,7 @@ const MARGIN = { left: 56, right: 16, top: 40, bottom: 44 };
 const COLOURS = ['#4c78a8', '#f58518', '#54a24b'];
 const INK = '#777777';
 
-export function servingPlot(samples: readonly ServingSample[], caption: string): string {
+export function servingPlot(samples: readonly Pick<ServingSample, 'agents' | 'rates'>[], caption: string): string {
   const groups = samples[0]?.rates.map(({ sequences }) => sequences) ?? [];
   const highest = Math.max(1, ...samples.flatMap(({ rates }) => rates.map(({ tokensPerSecond }) => tokensPerSecond)));
   const step = niceStep(highest / 5);
