@@ -5,6 +5,7 @@
 import { HeadScheduler } from '../core/batching.js';
 import type { BatchingCounters } from '../core/batching.js';
 import type { ControlMessage, GenerateMessage } from '../core/messages.js';
+import type { DraftAnswer, DraftState, DraftWish } from '../core/model-drafts.js';
 import { StageLoad } from '../core/stage-load.js';
 import { StepTraces } from '../core/step-traces.js';
 import type { RequestTrace } from '../core/step-traces.js';
@@ -26,6 +27,13 @@ export interface HeadPorts {
   enter(body: Uint8Array): void;
   /** The first request came, or the last one is done. */
   requestsChanged(): void;
+}
+
+/** The plan's draft, as agent/draft-model.ts has it. */
+export interface HeadDraft {
+  state(): DraftState;
+  /** Calls `answer` once, not at once. */
+  ask(wish: DraftWish, answer: (answer: DraftAnswer) => void): void;
 }
 
 /** Measured on decode steps while one step was in flight. */
@@ -59,6 +67,7 @@ export class Head {
     readonly plan: Plan,
     private readonly model: { readonly vocabularySize: number; readonly canRollBack: boolean },
     private readonly ports: HeadPorts,
+    private readonly draft: HeadDraft | null = null,
   ) {
     this.scheduler = new HeadScheduler({
       slots: plan.slots,
@@ -96,6 +105,12 @@ export class Head {
   cancel(from: NodeId, requestId: string): void {
     if (this.scheduler.cancel(requestId, from)) this.pump();
     this.noteRequests();
+  }
+
+  /** The draft came, went, or is done with what nobody waited for. */
+  draftChanged(): void {
+    this.scheduler.draftIs(this.draft?.state() ?? 'none');
+    this.pump();
   }
 
   originLost(nodeId: NodeId): void {
@@ -199,6 +214,17 @@ export class Head {
         stageMicros: [],
       }));
     }
+    this.askDraft();
+  }
+
+  private askDraft(): void {
+    const { draft } = this;
+    const wish = draft === null ? null : this.scheduler.takeDraftWish();
+    if (draft === null || wish === null) return;
+    draft.ask(wish, (answer) => {
+      this.scheduler.draftAnswered(answer);
+      this.draftChanged();
+    });
   }
 
   /** How long the step was under way. */

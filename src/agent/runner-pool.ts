@@ -54,7 +54,7 @@ export class RunnerPool {
       return { runner: kept.runner, loaded: { ...kept.loaded, residentBytes: kept.residentBytes } };
     }
     // What another model left behind would be in this one's way.
-    await this.endReleased((other) => other.modelDigest !== plan.model.digest);
+    await this.endReleased((other) => other.modelDigest !== plan.model.digest && other.modelDigest !== plan.draft?.model.digest);
     const what = `the runner of layers ${stage.range.start}-${stage.range.end - 1} of ${plan.model.name}`;
     let entry: Entry | null = null;
     const runner = this.launcher.launch(what, {

@@ -5,6 +5,7 @@
 import type { FinishReason } from '../core/messages.js';
 import type { ReasoningMarks } from '../core/reasoning.js';
 import type { ToolCalling, ToolDefinition } from '../core/tools/tool-use.js';
+import type { GuessSource } from '../core/speculation.js';
 import type { SamplingSettings } from '../core/step-types.js';
 import type {
   ActivationType, Backend, Capabilities, GgmlCacheType, HeldModel, InstanceLife, InstanceState, LayerRange, NodeId, Plan, PlacementPolicy, PlanNote, RequestedNode,
@@ -151,6 +152,8 @@ export interface InstanceView {
   readonly stepsInFlight: number | null;
   /** Prompt tokens that were not computed because a slot held them already, since the plan began. Known on the head's node only. */
   readonly reusedTokens?: number | null;
+  /** Tokens that were guessed since the plan began, and those that were right, by where the guesses came from. Known on the head's node only. */
+  readonly guesses?: Readonly<Record<GuessSource, { readonly drafted: number; readonly accepted: number }>> | null;
   /** Of one answer alone in the ring, by the plan. Absent or null = not known. */
   readonly predictedTokensPerSecond?: number | null;
   /** The same as the head measured it. Absent or null = not yet. */

@@ -10,6 +10,7 @@ import { wantedStages } from '../core/reconcile-worker.js';
 import type { DesiredState, NodeId, Plan, StageStatus } from '../core/types.js';
 import type { FrameLink, RingEdge } from '../ports.js';
 import type { ActivationHeader } from '../wire/activation-codec.js';
+import { DraftModel } from './draft-model.js';
 import { Head } from './head.js';
 import type { HeadFigures, HopFigures } from './head.js';
 import { LocalStage } from './local-stage.js';
@@ -30,6 +31,8 @@ export interface HeadTraces {
 interface Entry {
   readonly stage: LocalStage;
   head: Head | null;
+  /** Beside the head, where the plan has one. */
+  draft: DraftModel | null;
   /** Slot -> who gets its tokens. Tail only; follows the operations in the frames. */
   readonly slots: Map<number, { readonly sequenceId: string; readonly origin: NodeId; readonly promptLength: number; readonly reusedTokens: number; readonly headDelivers: boolean }>;
 }
@@ -58,17 +61,20 @@ export class StageWorker {
           sampled: (header) => this.sampled(entry, header),
           stepReturned: (header) => entry.head?.stepReturned(header),
           becameReady: () => {
+            entry.draft = this.draftOf(entry);
             entry.head = new Head(plan, entry.stage, {
               clock: this.ports.clock,
               log: this.ports.log,
               send: (to, message) => this.ports.send(to, message),
               enter: (body) => entry.stage.enter(body),
               requestsChanged: () => this.ports.changed(),
-            });
+            }, entry.draft);
+            void entry.draft?.start();
             this.ports.changed();
           },
         }),
         head: null,
+        draft: null,
         slots: new Map(),
       };
       this.entries.set(plan.planId, entry);
@@ -80,10 +86,10 @@ export class StageWorker {
   }
 
   statuses(): StageStatus[] {
-    return [...this.entries.values()].map(({ stage, head }) => {
+    return [...this.entries.values()].map(({ stage, head, draft }) => {
       if (head === null) return stage.status();
       const pace = head.pace();
-      return { ...stage.status(), requests: head.requests(), ...(pace === null ? {} : { pace }) };
+      return { ...stage.status(), requests: head.requests(), ...(pace === null ? {} : { pace }), ...(draft === null ? {} : { draft: draft.status() }) };
     });
   }
 
@@ -134,8 +140,18 @@ export class StageWorker {
     await Promise.all(entries.map((entry) => this.close(entry, 'the agent stops')));
   }
 
+  private draftOf(entry: Entry): DraftModel | null {
+    const { plan, stage, vocabularySize, canRollBack } = entry.stage;
+    if (plan.draft === undefined) return null;
+    return new DraftModel(plan, stage, plan.draft, { threads: this.settings.threads, vocabularySize, canRollBack }, this.ports, {
+      stateChanged: () => entry.head?.draftChanged(),
+      statusChanged: () => this.ports.changed(),
+    });
+  }
+
   private close(entry: Entry, reason: string): Promise<void> {
     entry.head?.close(reason);
+    entry.draft?.stop();
     return entry.stage.stop(reason);
   }
 

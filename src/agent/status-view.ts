@@ -54,6 +54,7 @@ export function instanceView(instance: Instance, sources: ViewSources): Instance
     queuedSequences: figures?.queued ?? null,
     stepsInFlight: figures?.inFlight ?? null,
     reusedTokens: figures?.reusedTokens ?? null,
+    guesses: figures?.guesses ?? null,
     predictedTokensPerSecond: plan?.predictedTokensPerSecond ?? null,
     pace: plan === null ? null : paceOf(plan, sources),
     hops: figures?.hops ?? null,

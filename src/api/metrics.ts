@@ -35,6 +35,8 @@ export class Metrics {
   private readonly active = this.gauge('ring_sequences_active', 'Sequences in slots; known on the head\'s node only.', ['model']);
   private readonly queued = this.gauge('ring_sequences_queued', 'Sequences that wait for a slot; known on the head\'s node only.', ['model']);
   private readonly steps = this.gauge('ring_steps_in_flight', 'Steps in the ring; known on the head\'s node only.', ['model']);
+  private readonly drafted = this.gauge('ring_drafted_tokens', 'Tokens that were guessed since the plan began, by source (text or model); known on the head\'s node only.', ['model', 'source']);
+  private readonly accepted = this.gauge('ring_accepted_tokens', 'Guessed tokens that were right; known on the head\'s node only.', ['model', 'source']);
   private readonly hop = this.gauge('ring_hop_overhead_seconds', 'Time per edge of the ring that no runner computed.', ['model']);
   private readonly stageReady = this.gauge('ring_stage_ready', '1 when the stage is ready.', ['model', 'rank', 'hostname']);
   private readonly stageMemory = this.gauge('ring_stage_resident_bytes', 'Memory that a stage takes.', ['model', 'rank', 'hostname']);
@@ -108,7 +110,7 @@ export class Metrics {
 
   private read(status: ClusterStatus): void {
     // What is no more must not be told any longer.
-    for (const gauge of [this.nodes, this.memoryFree, this.memoryTotal, this.active, this.queued, this.steps, this.hop, this.stageReady, this.stageMemory, this.stageFetched, this.stageBusy]) gauge.reset();
+    for (const gauge of [this.nodes, this.memoryFree, this.memoryTotal, this.active, this.queued, this.steps, this.drafted, this.accepted, this.hop, this.stageReady, this.stageMemory, this.stageFetched, this.stageBusy]) gauge.reset();
     for (const { nodeId: node, state, capabilities } of status.nodes) {
       this.nodes.inc({ state });
       if (capabilities === null) continue;
@@ -122,6 +124,10 @@ export class Metrics {
       if (instance.activeSequences !== null) this.active.set({ model }, instance.activeSequences);
       if (instance.queuedSequences !== null) this.queued.set({ model }, instance.queuedSequences);
       if (instance.stepsInFlight !== null) this.steps.set({ model }, instance.stepsInFlight);
+      for (const [source, guesses] of Object.entries(instance.guesses ?? {})) {
+        this.drafted.set({ model, source }, guesses.drafted);
+        this.accepted.set({ model, source }, guesses.accepted);
+      }
       if (instance.hops !== null && instance.hops.samples > 0) this.hop.set({ model }, instance.hops.overheadMicros / MICROS_PER_SECOND);
       for (const stage of instance.stages) {
         const labels = { model, rank: String(stage.rank), hostname: stage.hostname };

@@ -37,7 +37,7 @@ export class DraftRun {
     const { wish, batchTokens } = this;
     if (!this.begun) {
       this.begun = true;
-      const { slot, held, operations } = this.slots.begin(wish.sequenceId, wish.tokens);
+      const { slot, held, operations } = this.slots.begin(wish.sequenceId, wish.tokens, wish.ignoreEos);
       this.slot = slot;
       this.position = held;
       const part = wish.tokens.slice(held, held + batchTokens);

@@ -38,7 +38,7 @@ export class DraftSlots {
   }
 
   /** `tokens` is not empty. The slot holds the first `held` of them from now on. */
-  begin(sequenceId: string, tokens: readonly number[]): DraftStart {
+  begin(sequenceId: string, tokens: readonly number[], ignoreEos = false): DraftStart {
     const own = this.slots.findIndex((slot) => slot.sequenceId === sequenceId);
     const slot = own >= 0 ? own : this.leastUsed();
     const source = own >= 0 ? own : this.mostAlike(tokens);
@@ -51,7 +51,7 @@ export class DraftSlots {
     const operations: SequenceOperation[] = [];
     if (target.sequenceId !== null) operations.push(held > 0 && source === slot ? { kind: 'close', slot, retain: true } : { kind: 'close', slot });
     operations.push({
-      kind: 'open', slot, sequenceId, sampling: GREEDY, origin: '', promptLength: tokens.length, promptTokens: [], emittedTokens: [],
+      kind: 'open', slot, sequenceId, sampling: { ...GREEDY, ignoreEos }, origin: '', promptLength: tokens.length, promptTokens: [], emittedTokens: [],
       ...(held > 0 ? { reuse: { slot: source, tokens: held } } : {}),
     });
     target.sequenceId = sequenceId;

@@ -20,6 +20,8 @@ export interface DraftWish {
   readonly sequenceId: string;
   /** All that is known of the sequence. */
   readonly tokens: readonly number[];
+  /** The answer never ends by itself. */
+  readonly ignoreEos: boolean;
   /** Guesses that are wanted; 0 = the draft only reads on. */
   readonly limit: number;
   /** For guesses: the ring goes on then with what there is. */
@@ -108,7 +110,8 @@ export class ModelDrafts {
 
   private ask(sequence: Sequence, limit: number, withinMs: number): void {
     this.wishes += 1;
-    this.wish = { sequenceId: sequence.request.requestId, tokens: [...sequence.tokens], limit, withinMs };
+    const { requestId, sampling: { ignoreEos } } = sequence.request;
+    this.wish = { sequenceId: requestId, tokens: [...sequence.tokens], ignoreEos, limit, withinMs };
     this.asked = { sequence, wish: this.wish };
     this.arrived = null;
   }
