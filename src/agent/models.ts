@@ -117,7 +117,8 @@ export class Models {
     const model = await this.resolve(request.model);
     // Who loads a model asks it something next: its vocabulary is fetched meanwhile. A failure shows when it is needed.
     this.ports.vocabularies.table(model, signal).catch((error: unknown) => this.ports.log.debug('no vocabulary yet', { error: errorMessageOf(error) }));
-    const draft = await this.draftFor(request, model);
+    // What runs has the draft that it has: only who asks for one is told.
+    const draft = request.draft === undefined && this.served(model) !== undefined ? null : await this.draftFor(request, model);
     this.checkSettings(request, model, draft);
     const ask = (): Promise<string> => this.call((callId) => ({ kind: 'load', callId, request: this.instanceRequest({ ...request, ...named(draft), model: model.digest }, this.lifeFor(request, model)) }), signal);
     let instanceId = await ask();
@@ -142,7 +143,7 @@ export class Models {
 
   /** What runs has the context and slots that it has: whoever asks for others is not to believe that they are theirs. */
   private checkSettings({ contextTokens, slots, activations, cacheType, draft: wantedDraft, nodeSettings }: PlanRequest, model: HeldModel, draft: KnownDraft | null): void {
-    const served = this.ports.cluster.desired().instances.find(({ state, plan }) => state === 'active' && plan?.model.digest === model.digest);
+    const served = this.served(model);
     if (served === undefined || served.plan === null || nodeSettings !== undefined) return;
     const { plan, request } = served;
     const differs = (wanted: number | null, has: number, asked: number | null): boolean => wanted !== null && wanted !== has && wanted !== asked;
@@ -221,13 +222,17 @@ export class Models {
   /** `keepAliveMs`: what the request says of it; absent = nothing. */
   async ensureInstance(model: HeldModel, signal: AbortSignal, keepAliveMs?: number | null): Promise<Instance> {
     const life = keepAliveMs === undefined ? undefined : requestLife(keepAliveMs);
-    const active = this.ports.cluster.desired().instances.find((instance) => instance.plan?.model.digest === model.digest && instance.state === 'active');
+    const active = this.served(model);
     const stays = active !== undefined && (life === undefined || lifeAfter(lifeOf(active), life).keepAliveMs === lifeOf(active).keepAliveMs);
     if (stays) return active;
     const view = await this.load({ model: model.digest, policy: 'auto', nodes: null, contextTokens: null, slots: null, life: life ?? 'usual' }, signal);
     const instance = this.instance(view.instanceId);
     if (instance === null) throw new RingError('not_ready', `${model.name} was unloaded before the request could start`);
     return instance;
+  }
+
+  private served(model: HeldModel): Instance | undefined {
+    return this.ports.cluster.desired().instances.find(({ state, plan }) => state === 'active' && plan?.model.digest === model.digest);
   }
 
   instance(instanceId: string): Instance | null {

@@ -131,8 +131,8 @@ export class World {
     this.report(node);
   }
 
-  load(nodeId: NodeId, callId: string, model: string, nodes: number | null = null, life?: InstanceLife): void {
-    this.step(this.node(nodeId), { kind: 'load', callId, request: { model, policy: 'ram_balanced', nodes, contextTokens: 512, slots: 2, ...(life === undefined ? {} : { life }) } });
+  load(nodeId: NodeId, callId: string, model: string, nodes: number | null = null, life?: InstanceLife, draft?: string): void {
+    this.step(this.node(nodeId), { kind: 'load', callId, request: { model, policy: 'ram_balanced', nodes, contextTokens: 512, slots: 2, ...(life === undefined ? {} : { life }), ...(draft === undefined ? {} : { draft }) } });
   }
 
   /** What the head of this model's ring says of its requests from now on. Heads of which nothing was said say nothing. */
