@@ -93,7 +93,9 @@ export async function withRing<Result>(options: RingOptions, use: (head: Agent, 
       status.coordinator !== null && status.nodes.filter((node) => node.state === 'alive').length === options.agents
       && status.nodes.every((node) => node.capabilities !== null));
     await measured(first);
-    await first.call('POST', '/v1/cluster/load', { model: options.model, nodes: options.agents });
+    const { draft } = options.settings;
+    await first.call('POST', '/v1/cluster/load', { model: options.model, nodes: options.agents, ...(draft === null ? {} : { draft }) });
+    if (draft !== null) await first.statusWhen('the draft was ready', ({ instances }) => instances.every((instance) => instance.draft?.state === 'ready'));
     const result = await use(first, { agents, peerPorts });
     // What is loaded by hand would be loaded again when these agents start for the next measurement.
     await unloadAll(first, agents);

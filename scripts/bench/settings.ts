@@ -2,7 +2,7 @@
  * What the bench does, in one place: its model, its loads, its repetitions, and the figures that the project promises.
  */
 import { existsSync } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { dirname, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 
@@ -30,6 +30,8 @@ export interface BenchSettings {
   readonly perplexity: boolean;
   /** Absent = the generated 1.1 B model. */
   readonly model: string | null;
+  /** With `delays`: a small model of the same vocabulary that guesses. Null = only the text does. */
+  readonly draft: string | null;
 }
 
 /** Share of the floor's decode speed that a ring of this many agents must reach, on one machine. */
@@ -41,7 +43,7 @@ const MAX_ROUNDS = 100;
 const MAX_RING = 8;
 const MAX_TOKENS = 65_536;
 
-export const USAGE = `npm run bench -- [--rounds N] [--threads N] [--rings 1,2,3] [--prefill TOKENS] [--decode TOKENS] [--model FILE] [--serving | --delays | --perplexity] [--only 1,8,prefill,prefix,guest | --only 0,5]`;
+export const USAGE = `npm run bench -- [--rounds N] [--threads N] [--rings 1,2,3] [--prefill TOKENS] [--decode TOKENS] [--model FILE] [--serving | --delays [--draft FILE] | --perplexity] [--only 1,8,prefill,prefix,guest | --only 0,5]`;
 
 /** Throws with the usage when an argument makes no sense. */
 export function readSettings(args: readonly string[]): BenchSettings {
@@ -54,6 +56,7 @@ export function readSettings(args: readonly string[]): BenchSettings {
       prefill: { type: 'string', default: '512' },
       decode: { type: 'string', default: '64' },
       model: { type: 'string' },
+      draft: { type: 'string' },
       serving: { type: 'boolean', default: false },
       delays: { type: 'boolean', default: false },
       perplexity: { type: 'boolean', default: false },
@@ -75,6 +78,7 @@ export function readSettings(args: readonly string[]): BenchSettings {
     only: values.only === undefined ? null : new Set(values.only.split(',')),
     perplexity: values.perplexity,
     model: values.model ?? null,
+    draft: values.draft === undefined ? null : resolve(values.draft),
   };
 }
 
