@@ -48,7 +48,7 @@ export interface StageOptions {
   readonly slots: number;
   readonly keyType: GgmlCacheType;
   readonly valueType: GgmlCacheType;
-  /** Largest number of tokens in one engine call; n_batch and n_ubatch. */
+  /** Largest number of tokens in one engine call; a larger step takes several. */
   readonly batchTokens: number;
   /** Absent = device memory (host memory on cpu). */
   readonly keyValueCache?: KeyValueCachePolicy;

@@ -3,13 +3,15 @@
  * pipe, no network, no scheduler. Blocks while it computes, so it is a process of its own.
  */
 import { errorMessageOf } from '../../src/core/errors.js';
+import { stepTokens } from '../../src/core/step-size.js';
 import type { SamplingSettings } from '../../src/core/step-types.js';
 import { openStage } from '../../src/engine/stage.js';
 import type { StageEngine } from '../../src/ports.js';
 import { floorCommand } from './floor-messages.js';
 import type { FloorCommand, FloorReply } from './floor-messages.js';
 
-const BATCH_TOKENS = 512;
+/** As a ring of one has. */
+const BATCH_TOKENS = stepTokens(1);
 const GREEDY: SamplingSettings = {
   temperature: 0, topK: 0, topP: 1, minP: 0, seed: 0, repeatPenalty: 1, frequencyPenalty: 0, presencePenalty: 0, ignoreEos: true, logitBias: [],
 };

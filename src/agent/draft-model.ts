@@ -10,12 +10,15 @@ import type { DraftStep } from '../core/draft-run.js';
 import { DraftSlots } from '../core/draft-slots.js';
 import { errorMessageOf, RingError } from '../core/errors.js';
 import type { DraftAnswer, DraftState, DraftWish } from '../core/model-drafts.js';
+import { stepTokens } from '../core/step-size.js';
 import type { SampledToken } from '../core/step-types.js';
 import type { DraftPlan, DraftStatus, Plan, StagePlan } from '../core/types.js';
 import type { Runner, RunnerEvents } from '../ports.js';
 import { decodeActivationHeader, encodeActivation } from '../wire/activation-codec.js';
-import { BATCH_TOKENS } from './local-stage.js';
 import type { LocalStagePorts } from './local-stage.js';
+
+/** It is whole on its node. */
+const STEP_TOKENS = stepTokens(1);
 
 export interface DraftSettings {
   readonly threads: number;
@@ -95,7 +98,7 @@ export class DraftModel {
   private async carryOut(wish: DraftWish, answer: (answer: DraftAnswer) => void): Promise<void> {
     const { clock } = this.ports;
     const startedMs = clock.now();
-    const run = new DraftRun(this.slots, wish, BATCH_TOKENS);
+    const run = new DraftRun(this.slots, wish, STEP_TOKENS);
     const isTold = { yes: false };
     const tell = (): void => {
       isTold.yes = true;
@@ -151,7 +154,7 @@ export class DraftModel {
       slots: this.plan.slots,
       keyType: DRAFT_CACHE_TYPE,
       valueType: DRAFT_CACHE_TYPE,
-      batchTokens: BATCH_TOKENS,
+      batchTokens: STEP_TOKENS,
     }, files.bytes, this.runnerEvents);
     if (signal.aborted) return runners.release(this.plan, this.stage, this.runnerEvents);
     if (!loaded.canRollBack) throw new RingError('bad_request', 'its memory cannot take wrong guesses back');

@@ -7,13 +7,13 @@ import type { BatchingCounters } from '../core/batching.js';
 import type { ControlMessage, GenerateMessage } from '../core/messages.js';
 import type { DraftAnswer, DraftState, DraftWish } from '../core/model-drafts.js';
 import { StageLoad } from '../core/stage-load.js';
+import { stepTokens } from '../core/step-size.js';
 import { StepTraces } from '../core/step-traces.js';
 import type { RequestTrace } from '../core/step-traces.js';
 import type { NodeId, Plan, TokenPace } from '../core/types.js';
 import type { Clock, Log } from '../ports.js';
 import { encodeActivation } from '../wire/activation-codec.js';
 import type { ActivationHeader } from '../wire/activation-codec.js';
-import { BATCH_TOKENS } from './local-stage.js';
 
 /** Longest list of tokens that a request may bring, whatever the context. */
 const MAX_LOGIT_BIAS = 4_096;
@@ -72,7 +72,7 @@ export class Head {
     this.scheduler = new HeadScheduler({
       slots: plan.slots,
       contextTokens: plan.contextTokens,
-      batchTokens: BATCH_TOKENS,
+      batchTokens: stepTokens(plan.stages.length),
       stages: plan.stages.length,
       canRollBack: model.canRollBack,
     });

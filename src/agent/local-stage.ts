@@ -6,6 +6,7 @@
  */
 import { pipe } from 'it-pipe';
 import { errorCodeOf, errorMessageOf, RingError } from '../core/errors.js';
+import { callTokens } from '../core/step-size.js';
 import type { NodeId, Plan, StagePlan, StageState, StageStatus } from '../core/types.js';
 import type { Clock, FrameLink, Log, ModelLibrary, Network, RemoteWeights, Runner, RunnerEvents, StageFiles, StageRole } from '../ports.js';
 import { decodeActivationHeader, encodeReturn } from '../wire/activation-codec.js';
@@ -21,8 +22,6 @@ const DIAL_DEADLINE_MS = 20_000;
 const PROGRESS_STEPS = 50;
 /** Between two words in the log about one fetch. */
 const PROGRESS_LOG_MS = 10_000;
-/** Tokens in one engine call (n_batch and n_ubatch). */
-export const BATCH_TOKENS = 512;
 
 export interface LocalStageEvents {
   statusChanged(): void;
@@ -255,7 +254,7 @@ export class LocalStage {
       slots: this.plan.slots,
       keyType: this.plan.keyType,
       valueType: this.plan.valueType,
-      batchTokens: BATCH_TOKENS,
+      batchTokens: callTokens({ stages, backend: this.stage.backend }),
     }, files.bytes, this.runnerEvents);
     if (this.stopped) {
       // The plan ended while its runner loaded: whoever comes next may have it, or it ends.

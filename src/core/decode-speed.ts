@@ -85,7 +85,7 @@ function median(values: readonly number[]): number | null {
 export function activePart(shape: ModelShape): number {
   if (shape.expertCount <= 0 || shape.expertUsed <= 0) return 1;
   const attention = 4 * shape.hiddenSize * shape.hiddenSize;
-  const expert = 3 * shape.hiddenSize * shape.feedForwardSize;
+  const expert = 3 * shape.hiddenSize * (shape.expertFeedForwardSize ?? shape.feedForwardSize);
   return (attention + expert * Math.min(shape.expertUsed, shape.expertCount)) / (attention + expert * shape.expertCount);
 }
 

@@ -6,12 +6,12 @@
  * window + batch) and what was measured on it. It must not know nodes, budgets or plans.
  */
 import { assert } from './errors.js';
+import { callTokens, engineCallTokens, stepTokens, WINDOWED_CALL_TOKENS } from './step-size.js';
+import type { CallQuestion } from './step-size.js';
 import type { GgmlCacheType, LayerRange, ModelShape } from './types.js';
 
 /** libllama rounds the cells of a sequence up to a multiple of this. */
 const CACHE_CELL_PADDING = 256;
-/** Tokens in one engine call when nobody says otherwise (n_batch = n_ubatch). */
-const DEFAULT_BATCH_TOKENS = 512;
 /** The engine's libraries, and what a process needs once a stage has run. */
 const STAGE_CONSTANT_BYTES = 8.5e6;
 /** What a runner grows by while it serves: JavaScript's heap (process/runner-process.ts bounds its young part), frames on the pipe. */
@@ -26,8 +26,12 @@ const VOCABULARY_BYTES_PER_TOKEN = 256;
 const SAMPLER_BYTES_PER_TOKEN = 16;
 /** Below this the cpu backend repacks a matrix (the 4-bit formats), and rows for lookups are then kept beside it. */
 const REPACKED_BYTES_PER_WEIGHT = 0.6;
-/** A full batch of rows, f32, as often as a runner holds one: frame, input, output, outgoing frame. */
-const ROW_COPIES: Readonly<Record<StagePosition, number>> = { whole: 0, head: 4, middle: 5, tail: 2 };
+/** Hidden states of a whole step, f32, as often as a runner holds them: the frame that came, the output. */
+const STEP_ROWS: Readonly<Record<StagePosition, number>> = { whole: 0, head: 1, middle: 2, tail: 1 };
+/** Those of one engine call: its input. */
+const CALL_ROWS: Readonly<Record<StagePosition, number>> = { whole: 0, head: 1, middle: 1, tail: 1 };
+/** Rows of the token embedding that a head keeps as f32 (engine/embedding-table.ts). */
+const MAX_EMBEDDING_BYTES = 4 << 20;
 /** Graph nodes and tensor headers of one layer. */
 const LAYER_METADATA_BYTES = 50e3;
 
@@ -40,7 +44,8 @@ export interface StageMemoryOptions {
   readonly slots: number;
   readonly keyType: GgmlCacheType;
   readonly valueType: GgmlCacheType;
-  readonly batchTokens?: number;
+  /** A processor computes, and no device. Absent = not known: counted as a device, whose calls are no smaller. */
+  readonly onCpu?: boolean;
 }
 
 /** What one stage needs, in bytes. `total` is the sum of the others. */
@@ -103,10 +108,10 @@ export function mainBytes(table: MemoryTable, start: number, end: number): numbe
 }
 
 /** Cells that a layer's cache has per sequence; `windowTokens` 0 = full context. */
-export function cacheCells(options: { contextTokens: number; windowTokens: number; batchTokens: number }): number {
+export function cacheCells(options: { contextTokens: number; windowTokens: number }): number {
   const full = padCells(options.contextTokens);
   if (options.windowTokens === 0) return full;
-  return padCells(Math.min(full, options.windowTokens + options.batchTokens));
+  return padCells(Math.min(full, options.windowTokens + WINDOWED_CALL_TOKENS));
 }
 
 /** Bytes of `elements` in a cache type; q8_0 stores 32 elements in 34 bytes, q4_0 in 18. */
@@ -120,7 +125,6 @@ export function cacheBytes(elements: number, type: GgmlCacheType): number {
 }
 
 export const libllamaMemory: MemoryModel = (shape, options) => {
-  const batchTokens = options.batchTokens ?? DEFAULT_BATCH_TOKENS;
   assert(shape.layerBytes.length === shape.layers, 'layerBytes has one entry per layer');
   const weightsBefore = [0];
   const cacheBefore = [0];
@@ -129,14 +133,14 @@ export const libllamaMemory: MemoryModel = (shape, options) => {
   for (let layer = 0; layer < shape.layers; layer += 1) {
     weights += shape.layerBytes[layer] ?? 0;
     weightsBefore.push(weights);
-    cache += layerCacheBytes(shape, layer, { ...options, batchTokens });
+    cache += layerCacheBytes(shape, layer, options);
     cacheBefore.push(cache);
   }
   const tailCopy = repackedCopyBytes(shape);
   const wholeExtra = Math.max(0, shape.wholeBytes - weights);
   // Without an output matrix of its own the model uses its embedding as one, as every tail does.
   const isTied = shape.tailBytes > 0 && wholeExtra < 1.5 * shape.tailBytes;
-  const buffersAt = (position: StagePosition): number => bufferBytes(shape, { ...options, batchTokens }, position);
+  const buffersAt = (position: StagePosition): number => bufferBytes(shape, options, position);
   return {
     layers: shape.layers,
     weightsBefore,
@@ -158,9 +162,9 @@ function repackedCopyBytes(shape: ModelShape): number {
   return shape.tailBytes < REPACKED_BYTES_PER_WEIGHT * weights ? shape.tailBytes : 0;
 }
 
-function layerCacheBytes(shape: ModelShape, layer: number, options: Required<StageMemoryOptions>): number {
+function layerCacheBytes(shape: ModelShape, layer: number, options: StageMemoryOptions): number {
   const windowTokens = shape.windowTokens[layer] ?? 0;
-  const cells = cacheCells({ contextTokens: options.contextTokens, windowTokens, batchTokens: options.batchTokens });
+  const cells = cacheCells({ contextTokens: options.contextTokens, windowTokens });
   const key = cacheBytes(shape.keyElementsPerToken[layer] ?? 0, options.keyType);
   const value = cacheBytes(shape.valueElementsPerToken[layer] ?? 0, options.valueType);
   return options.slots * (cells * (key + value) + (shape.stateBytesPerSlot[layer] ?? 0));
@@ -170,20 +174,45 @@ function layerCacheBytes(shape: ModelShape, layer: number, options: Required<Sta
  * What is neither weights nor cache, once a full batch went through: prefill touches all of it. The graph's widest point
  * is the feed-forward net: up, gate and product, beside four rows of the hidden state; experts each have their own.
  */
-function bufferBytes(shape: ModelShape, options: Required<StageMemoryOptions>, position: StagePosition): number {
-  const { batchTokens, slots } = options;
+function bufferBytes(shape: ModelShape, options: StageMemoryOptions, position: StagePosition): number {
+  const { slots } = options;
+  const steps = stepTokens(stagesAt(position));
+  const calls = touchedCallTokens(shape, options, position);
   const experts = shape.expertCount > 0 ? Math.max(1, shape.expertUsed) : 0;
-  const feedForward = experts === 0 ? 3 * shape.feedForwardSize : experts * (3 * shape.feedForwardSize + shape.hiddenSize);
-  const graph = batchTokens * 4 * (feedForward + 4 * shape.hiddenSize);
+  // Models with narrow experts may have layers without any.
+  const feedForward = Math.max(
+    3 * shape.feedForwardSize,
+    experts * (3 * (shape.expertFeedForwardSize ?? shape.feedForwardSize) + shape.hiddenSize),
+  );
+  const graph = calls * 4 * (feedForward + 4 * shape.hiddenSize);
   // The attention mask is f16.
-  const mask = batchTokens * 2 * padCells(options.contextTokens);
-  const rows = ROW_COPIES[position] * batchTokens * shape.hiddenSize * 4;
+  const mask = calls * 2 * padCells(options.contextTokens);
+  const rows = (STEP_ROWS[position] * steps + CALL_ROWS[position] * callTokens(callsAt(position, options))) * shape.hiddenSize * 4;
+  const embedding = position === 'head' ? Math.min(MAX_EMBEDDING_BYTES, shape.vocabularySize * shape.hiddenSize * 4) : 0;
   const largestLayer = shape.layerBytes.reduce((largest, bytes) => Math.max(largest, bytes), 0);
   const readBuffer = Math.min(MAX_READ_BUFFER_BYTES, Math.ceil(largestLayer * LARGEST_TENSOR_PART));
   const logits = 4 * 2 * slots * shape.vocabularySize;
   const sampling = shape.vocabularySize * (VOCABULARY_BYTES_PER_TOKEN + SAMPLER_BYTES_PER_TOKEN * slots) + logits;
   const samples = position === 'whole' || position === 'tail';
-  return STAGE_CONSTANT_BYTES + RUNNER_GROWTH_BYTES + graph + mask + rows + readBuffer + (samples ? sampling : 0);
+  return STAGE_CONSTANT_BYTES + RUNNER_GROWTH_BYTES + graph + mask + rows + embedding + readBuffer + (samples ? sampling : 0);
+}
+
+/**
+ * Tokens of a call that its buffers are counted for. A device's are as large as the engine is told; of a processor's
+ * the pages count that calls have touched.
+ */
+function touchedCallTokens(shape: ModelShape, options: StageMemoryOptions, position: StagePosition): number {
+  const calls = callTokens(callsAt(position, options));
+  return options.onCpu === true ? calls : engineCallTokens({ callTokens: calls, windowed: shape.windowTokens.some((tokens) => tokens > 0) });
+}
+
+function callsAt(position: StagePosition, { onCpu }: StageMemoryOptions): CallQuestion {
+  return { stages: stagesAt(position), backend: onCpu === true ? 'cpu' : undefined };
+}
+
+/** The least of a ring that has such a stage: all of several stages have the same steps. */
+function stagesAt(position: StagePosition): number {
+  return position === 'whole' ? 1 : 2;
 }
 
 function padCells(tokens: number): number {

@@ -4,7 +4,7 @@
  * The same table and request give the same plan, to the byte, on every node and whatever the order of the table.
  * Pure. It must not know who asks, how nodes were found, or how a plan is carried out.
  */
-import { assignShardBackends } from './backends.js';
+import { assignShardBackends, chooseBackend } from './backends.js';
 import { balanceTimes } from './balanced-ring.js';
 import { nodeBudgets } from './budget.js';
 import { nodeSpeeds, ringTokensPerSecond } from './decode-speed.js';
@@ -98,12 +98,14 @@ function placeCandidates(
   const lay = (size: ContextSize): SizedResult => {
     const options = { ...size, keyType: input.keyType, valueType: input.valueType };
     const table = memory(shape, options);
+    const cpuTable = memory(shape, { ...options, onCpu: true });
     const reservedBytes = input.draft?.kind === 'shape' ? draftBytes(input.draft.shape, size, memory) : 0;
     const problem: LayerProblem = {
       shape, table, refusedSizes, policy: request.policy, nodes: request.nodes, ordered: input.ordered,
       candidates: candidates.map((candidate) => {
         const ownMemory = candidate.budget.hostBytes !== null;
-        return withTable(keepingFree(candidate, reservedBytes), nodeTable({ shape, settings: candidate.settings, ownMemory, options }, memory));
+        const onCpu = chooseBackend(candidate.budget.backends, shape.supportedBackends) === 'cpu';
+        return withTable(keepingFree(candidate, reservedBytes), nodeTable({ shape, settings: candidate.settings, ownMemory, options: { ...options, onCpu } }, memory) ?? (onCpu ? cpuTable : undefined));
       }),
     };
     const fastest = wantsFastest(input) ? layFastest(problem) : null;

@@ -71,18 +71,17 @@ export class PrefillPace {
   }
 
   /**
-   * Tokens in each chunk of a lone prompt of `promptTokens`. With `c` tokens in a chunk the ring takes
+   * Tokens in each chunk of a lone prompt of `promptTokens`, at most `batchTokens`. With `c` tokens in a chunk the ring takes
    * (promptTokens / c + stages - 1) * (weights + c * token) / stages, which is least where c is the root below.
    */
   loneTokens(promptTokens: number, stages: number, batchTokens: number): number {
     if (stages === 1) return batchTokens;
-    const most = Math.max(LONE_CHUNK_STEP, Math.ceil(batchTokens / 2));
     const { telling, decodeRows, decodeMicros } = this;
-    if (telling === null || decodeMicros === 0 || telling.tokens <= decodeRows || telling.micros <= decodeMicros) return most;
+    if (telling === null || decodeMicros === 0 || telling.tokens <= decodeRows || telling.micros <= decodeMicros) return batchTokens;
     const tokenMicros = (telling.micros - decodeMicros) / (telling.tokens - decodeRows);
     const weightsMicros = Math.max(0, decodeMicros - decodeRows * tokenMicros);
     const best = Math.sqrt(promptTokens * weightsMicros / ((stages - 1) * tokenMicros));
-    return Math.min(most, LONE_CHUNK_STEP * Math.max(1, Math.round(best / LONE_CHUNK_STEP)));
+    return Math.min(batchTokens, LONE_CHUNK_STEP * Math.max(1, Math.round(best / LONE_CHUNK_STEP)));
   }
 
   private affordable(tokens: number, micros: number): number {

@@ -404,6 +404,8 @@ export interface ModelShape {
   readonly attentionHeads: number;
   readonly expertCount: number;
   readonly expertUsed: number;
+  /** Width of one expert's feed-forward net. Absent = `feedForwardSize`. */
+  readonly expertFeedForwardSize?: number;
   /** Cuts must fall on multiples of this. 1 = anywhere. */
   readonly cutPeriod: number;
   /** Null = splittable; else the reason why this model must run on one node. */

@@ -170,6 +170,7 @@ const FUNCTIONS = {
   llama_model_n_embd: ['llama', 'int32', ['void *']],
   llama_model_n_embd_inp: ['llama', 'int32', ['void *']],
   llama_model_n_layer: ['llama', 'int32', ['void *']],
+  llama_model_n_swa: ['llama', 'int32', ['void *']],
   llama_model_rope_type: ['llama', 'int32', ['void *']],
   llama_model_get_vocab: ['llama', 'void *', ['void *']],
   llama_model_has_encoder: ['llama', 'bool', ['void *']],

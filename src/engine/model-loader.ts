@@ -6,6 +6,7 @@
 import { existsSync } from 'node:fs';
 import { RingError } from '../core/errors.js';
 import type { ErrorCode } from '../core/errors.js';
+import { engineCallTokens } from '../core/step-size.js';
 import type { Backend, GgmlCacheType } from '../core/types.js';
 import { LATENT_ATTENTION_KEY } from '../model/architectures.js';
 import { engineDevices } from './devices.js';
@@ -116,8 +117,9 @@ export function openContext(engineModel: EngineModel, settings: ContextSettings)
   const { llama: { c }, model, onCpu } = engineModel;
   const params = c.llama_context_default_params();
   params.n_ctx = Math.ceil(settings.contextTokens / CONTEXT_MULTIPLE) * CONTEXT_MULTIPLE * settings.slots;
-  params.n_batch = settings.batchTokens;
-  params.n_ubatch = settings.batchTokens;
+  const callTokens = engineCallTokens({ callTokens: settings.batchTokens, windowed: c.llama_model_n_swa(model) > 0 });
+  params.n_batch = callTokens;
+  params.n_ubatch = callTokens;
   params.n_seq_max = settings.slots;
   params.n_outputs_max = settings.maxOutputs;
   params.n_outputs_max_per_seq = settings.maxOutputsPerSequence;

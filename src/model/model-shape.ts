@@ -29,6 +29,7 @@ export function modelShape(header: GgufHeader, name: string): ModelShape {
   const { architecture, layers } = facts;
   const where = header.files[0]?.path || name;
   const number = (suffix: string): number | null => countOf(facts, suffix, where);
+  const expertWidth = number('expert_feed_forward_length');
   const rules = splitRules(facts);
   const kv = kvElements(facts, where);
   const recurrent = recurrentLayers(facts);
@@ -62,6 +63,7 @@ export function modelShape(header: GgufHeader, name: string): ModelShape {
     attentionHeads: Math.max(0, ...(perLayerCounts(facts, 'attention.head_count', where) ?? [])),
     expertCount: number('expert_count') ?? 0,
     expertUsed: number('expert_used_count') ?? 0,
+    ...(expertWidth === null ? {} : { expertFeedForwardSize: expertWidth }),
     cutPeriod: rules.cutPeriod,
     unsplittableReason: rules.unsplittableReason,
     refusedStageLayers: rules.refusedStageLayers,

@@ -8,6 +8,7 @@
  * lies about its shape is `bad_frame`.
  */
 import { RingError } from '../core/errors.js';
+import { MAX_STEP_TOKENS } from '../core/step-size.js';
 import { MAX_ALTERNATIVES, MAX_GRAMMAR_CHARACTERS, MAX_GRAMMAR_START_CHARACTERS, MAX_GRAMMAR_STARTS } from '../core/step-types.js';
 import type { Grammar, PackedStates, Pooling, SampledToken, SamplingSettings, SequenceOperation, SequenceSlice, TokenProbability } from '../core/step-types.js';
 import { ringagent } from './gen/messages.js';
@@ -22,8 +23,6 @@ const Q8_BLOCK = 32;
 const Q8_BLOCK_BYTES = 34;
 /** Slices, operations and samples in one frame: more slots than any plan has. */
 const MAX_ITEMS = 4_096;
-/** Tokens in one step. */
-const MAX_TOKENS = 65_536;
 /** Tokens that an `open` may carry for penalties: the longest context. */
 const MAX_HISTORY = 4 * 1024 * 1024;
 const MAX_HIDDEN_SIZE = 1 << 20;
@@ -53,6 +52,18 @@ export interface Activation extends ActivationHeader {
 
 /** Copies the hidden states once, into the frame. */
 export function encodeActivation(activation: Activation): Uint8Array {
+  const pieces = activationPieces(activation);
+  const frame = Buffer.allocUnsafeSlow(pieces.reduce((sum, piece) => sum + piece.byteLength, 0));
+  let offset = 0;
+  for (const piece of pieces) {
+    frame.set(piece, offset);
+    offset += piece.byteLength;
+  }
+  return frame;
+}
+
+/** The same frame as pieces to write in order; hidden states are a view of what they were given in. */
+export function activationPieces(activation: Activation): readonly Uint8Array[] {
   const header = Header.encode({
     planId: activation.planId,
     step: activation.step,
@@ -67,12 +78,10 @@ export function encodeActivation(activation: Activation): Uint8Array {
   }).finish();
   const payloadStart = align(LENGTH_BYTES + header.byteLength);
   const payload = activation.packed?.bytes ?? (activation.hidden === null ? null : bytesOf(activation.hidden));
-  const frame = Buffer.allocUnsafeSlow(payloadStart + (payload?.byteLength ?? 0));
-  frame.writeUInt32LE(header.byteLength, 0);
-  frame.set(header, LENGTH_BYTES);
-  frame.fill(0, LENGTH_BYTES + header.byteLength, payloadStart);
-  if (payload !== null) frame.set(payload, payloadStart);
-  return frame;
+  const start = Buffer.alloc(payloadStart);
+  start.writeUInt32LE(header.byteLength, 0);
+  start.set(header, LENGTH_BYTES);
+  return payload === null || payload.byteLength === 0 ? [start] : [start, payload];
 }
 
 /** The header alone: all that an agent on the way needs. Throws `bad_frame`. */
@@ -156,7 +165,7 @@ function fromWireHeader(wire: WireHeader): ActivationHeader {
   const slices = wire.slices.map((slice): SequenceSlice => {
     const tokens = slice.tokens ?? 0;
     total += tokens;
-    if (tokens < 1 || total > MAX_TOKENS) throw bad(`a slice of ${tokens} tokens, ${total} in all`);
+    if (tokens < 1 || total > MAX_STEP_TOKENS) throw bad(`a slice of ${tokens} tokens, ${total} in all`);
     const draft = slice.draft ?? [];
     if (draft.length >= tokens) throw bad(`a slice of ${tokens} tokens of which ${draft.length} are guesses`);
     return { slot: slice.slot ?? 0, position: slice.position ?? 0, tokens, sample: slice.sample ?? false, ...(draft.length === 0 ? {} : { draft }) };

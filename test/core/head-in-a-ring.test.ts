@@ -2,6 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import { HeadScheduler } from '../../src/core/batching.js';
 import type { HeadStep } from '../../src/core/batching.js';
+import { stepTokens } from '../../src/core/step-size.js';
 import { StageLoad } from '../../src/core/stage-load.js';
 
 interface Ring {
@@ -32,7 +33,7 @@ class SimulatedRing {
   private readonly names = new Map<number, string>();
 
   constructor(private readonly ring: Ring, slots: number) {
-    this.head = new HeadScheduler({ slots, contextTokens: 8_192, batchTokens: 512, stages: ring.stages, canRollBack: false });
+    this.head = new HeadScheduler({ slots, contextTokens: 8_192, batchTokens: stepTokens(ring.stages), stages: ring.stages, canRollBack: false });
     this.load = new StageLoad(ring.stages, 0);
     this.stageFreeAt = new Array<number>(ring.stages).fill(0);
   }

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { decodeActivation, decodeActivationHeader, encodeActivation, encodeReturn } from '../../src/wire/activation-codec.js';
+import { MAX_STEP_TOKENS } from '../../src/core/step-size.js';
+import { activationPieces, decodeActivation, decodeActivationHeader, encodeActivation, encodeReturn } from '../../src/wire/activation-codec.js';
 import type { Activation } from '../../src/wire/activation-codec.js';
 import { codeOf } from '../support/thrown.js';
 
@@ -51,6 +52,19 @@ describe('activation frames', () => {
     });
     const lean = encodeActivation({ ...last, operations: [], sampled: [] });
     expect(encodeReturn(lean, decodeActivationHeader(lean))).toBe(lean);
+  });
+
+  it('are the same in pieces, whose hidden states are where they were', () => {
+    const pieces = activationPieces(activation);
+    expect(Buffer.concat(pieces).equals(encodeActivation(activation))).toBe(true);
+    expect(pieces.at(-1)?.buffer).toBe(activation.hidden?.buffer);
+  });
+
+  it('have no more tokens than any step of any build', () => {
+    const bare = { ...activation, hidden: null, hiddenSize: 0, tokens: null };
+    const slice = (slot: number, tokens: number) => ({ slot, position: 0, tokens, sample: true });
+    expect(decodeActivation(encodeActivation({ ...bare, slices: [slice(0, MAX_STEP_TOKENS)] })).slices).toHaveLength(1);
+    expect(codeOf(() => decodeActivation(encodeActivation({ ...bare, slices: [slice(0, MAX_STEP_TOKENS), slice(1, 1)] })))).toBe('bad_frame');
   });
 
   it('carry token ids instead of hidden states to the stage that looks them up', () => {
