@@ -29,13 +29,14 @@ export function packStates(hidden: Float32Array, hiddenSize: number, type: Activ
   return { type, bytes };
 }
 
-/** `[tokens, hiddenSize]` f32 again. Throws `bad_frame` for bytes that are no whole rows. */
-export function unpackStates({ type, bytes }: PackedStates, hiddenSize: number): Float32Array {
+/** `[tokens, hiddenSize]` f32 again, in `into` where it is large enough. Throws `bad_frame` for bytes that are no whole rows. */
+export function unpackStates({ type, bytes }: PackedStates, hiddenSize: number, into?: Float32Array): Float32Array {
   const traits = typeTraits(GGML_TYPES[type]);
   const rowBytes = (hiddenSize / traits.blockSize) * traits.typeSize;
   const tokens = bytes.byteLength / rowBytes;
   if (!Number.isInteger(rowBytes) || !Number.isInteger(tokens)) {
     throw new RingError('bad_frame', `${bytes.byteLength} bytes are no whole rows of ${hiddenSize} values in ${type}`);
   }
-  return traits.dequantize(bytes, tokens * hiddenSize);
+  const values = tokens * hiddenSize;
+  return traits.dequantize(bytes, values, into !== undefined && into.length >= values ? into : undefined);
 }

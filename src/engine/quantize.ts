@@ -14,8 +14,8 @@ export interface GgmlTypeTraits {
   readonly blockSize: number;
   /** Bytes per block. */
   readonly typeSize: number;
-  /** `elements` values from the start of `bytes`. Throws `bad_gguf` when they are not whole blocks or not all there. */
-  dequantize(bytes: Uint8Array, elements: number): Float32Array;
+  /** `elements` values from the start of `bytes`, in `into` or in an array of their own. Throws `bad_gguf` when they are not whole blocks or not all there. */
+  dequantize(bytes: Uint8Array, elements: number, into?: Float32Array): Float32Array;
 }
 
 const F32 = 0;
@@ -35,14 +35,14 @@ export function typeTraits(type: number): GgmlTypeTraits {
     name,
     blockSize: blockElements,
     typeSize: blockBytes,
-    dequantize(bytes, elements) {
+    dequantize(bytes, elements, into) {
       const wanted = (elements / blockElements) * blockBytes;
       if (!Number.isInteger(elements / blockElements) || bytes.byteLength < wanted) {
         throw new RingError('bad_gguf', `${elements} elements of ${name} need ${wanted} bytes in whole blocks of ${blockElements}, got ${bytes.byteLength} bytes`);
       }
-      const floats = new Float32Array(new ArrayBuffer(elements * 4));
+      const floats = into?.subarray(0, elements) ?? new Float32Array(new ArrayBuffer(elements * 4));
       if (toFloat !== null) callToFloat(toFloat, bytes, floats, elements);
-      else if (type === F32) new Uint8Array(floats.buffer).set(bytes.subarray(0, wanted));
+      else if (type === F32) new Uint8Array(floats.buffer, floats.byteOffset).set(bytes.subarray(0, wanted));
       else throw new RingError('bad_gguf', `tensor type ${name} cannot be read as floating point`, { type });
       return floats;
     },

@@ -17,10 +17,10 @@ export class BlockingPipe {
   /** `descriptor` blocks, as the parent made it. */
   constructor(private readonly descriptor: number) {}
 
-  /** Waits for bytes; null at the pipe's end. They are the caller's own. */
+  /** Waits for bytes; null at the pipe's end. They are valid until the next call. */
   read(): Uint8Array | null {
     const bytes = this.orEnd(() => readSync(this.descriptor, this.chunk, 0, CHUNK_BYTES, null));
-    return bytes === null || bytes === 0 ? null : this.chunk.slice(0, bytes);
+    return bytes === null || bytes === 0 ? null : this.chunk.subarray(0, bytes);
   }
 
   /** Returns when the system has taken all of it; false when the other side is gone. */

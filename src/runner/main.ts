@@ -17,24 +17,27 @@ import { RunnerLoop } from './runner-loop.js';
 const PIPE_DESCRIPTOR = 3;
 
 const pipe = new BlockingPipe(PIPE_DESCRIPTOR);
-const decoder = new FrameDecoder(MAX_PIPE_FRAME_BYTES);
+/** Room for a step of hidden states, used again and again: as garbage, frames would be memory that no plan counts. */
+const KEPT_FRAME_BYTES = 32 * 1024 * 1024;
+const decoder = new FrameDecoder(MAX_PIPE_FRAME_BYTES, KEPT_FRAME_BYTES);
 /** Once something goes on beside the pipe, the event loop reads it. */
 let socket: Socket | null = null;
 
-function write(kind: Uint8Array, body: Uint8Array): void {
-  const pieces = encodeFrame([kind, body]);
+/** What `body` is a view of may be written to afterwards. */
+function write(kind: Uint8Array, ...body: readonly Uint8Array[]): void {
+  const pieces = encodeFrame([kind, ...body]);
   if (socket === null) {
     if (!pipe.write(pieces)) process.exit(0);
     return;
   }
   socket.cork();
-  for (const piece of pieces) socket.write(piece);
+  for (const piece of pieces) socket.write(new Uint8Array(piece));
   socket.uncork();
 }
 
 const loop = new RunnerLoop({
   control: (message: FromRunner) => write(PIPE_CONTROL, encodeFromRunner(message)),
-  activation: (body: Uint8Array) => write(PIPE_ACTIVATION, body),
+  activation: (body: readonly Uint8Array[]) => write(PIPE_ACTIVATION, ...body),
 });
 
 function onFrame(frame: Uint8Array): void {
@@ -55,7 +58,7 @@ function onFrame(frame: Uint8Array): void {
 
 function onBytes(bytes: Uint8Array): void {
   try {
-    for (const frame of decoder.push(bytes)) onFrame(frame);
+    for (const frame of decoder.each(bytes)) onFrame(frame);
   } catch (error) {
     // The agent is our only peer; if its bytes make no sense there is nothing left to answer.
     process.stderr.write(`the runner cannot read its pipe: ${errorMessageOf(error)}\n`);

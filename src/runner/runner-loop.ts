@@ -2,6 +2,7 @@
  * What a runner does with each message: load, step, reset, tokenize, probe. Synchronous; knows no descriptors.
  */
 import { errorCodeOf, errorMessageOf, RingError } from '../core/errors.js';
+import type { PackedStates } from '../core/step-types.js';
 import type { ActivationType, Backend } from '../core/types.js';
 import { inventory } from '../engine/devices.js';
 import { measureSpeed } from '../engine/measure.js';
@@ -10,12 +11,13 @@ import { openStage } from '../engine/stage.js';
 import { openVocabulary } from '../engine/vocabulary.js';
 import type { StageEngine, StageOptions, Vocabulary } from '../ports.js';
 import { convertFile } from './convert-file.js';
-import { decodeActivation, encodeActivation } from '../wire/activation-codec.js';
+import { activationPieces, decodeActivation } from '../wire/activation-codec.js';
 import type { FromRunner, ToRunner } from '../wire/runner-codec.js';
 
 export interface RunnerOutput {
   control(message: FromRunner): void;
-  activation(body: Uint8Array): void;
+  /** Pieces of a frame, in order; valid until the next step. */
+  activation(body: readonly Uint8Array[]): void;
 }
 
 /** How often the resident size is reported while steps run. */
@@ -28,6 +30,8 @@ export class RunnerLoop {
   private residentReportedAtMs = 0;
   private residentBytes = 0;
   private activations: ActivationType = 'f32';
+  /** Where packed hidden states are unpacked. */
+  private unpacked: Float32Array = new Float32Array(0);
 
   constructor(private readonly output: RunnerOutput) {}
 
@@ -66,14 +70,14 @@ export class RunnerLoop {
       step = frame.step;
       if (this.stage === null) throw new RingError('not_ready', 'a step arrived before a stage was loaded');
       const startedAt = process.hrtime.bigint();
-      const entered = frame.packed === undefined ? frame.hidden : unpackStates(frame.packed, frame.hiddenSize);
+      const entered = frame.packed === undefined ? frame.hidden : this.unpack(frame.packed, frame.hiddenSize);
       this.stage.apply(frame.operations);
       const result = frame.slices.length === 0
         ? { hidden: null, sampled: [] }
         : this.stage.step({ slices: frame.slices, tokens: frame.tokens, hidden: entered });
       const packed = result.hidden === null ? null : packStates(result.hidden, this.stage.hiddenSize, this.activations);
       const computeMicros = Number((process.hrtime.bigint() - startedAt) / 1000n);
-      this.output.activation(encodeActivation({
+      this.output.activation(activationPieces({
         planId: frame.planId,
         step: frame.step,
         operations: frame.operations,
@@ -90,6 +94,12 @@ export class RunnerLoop {
       this.output.control({ kind: 'failed', code: errorCodeOf(error), message: errorMessageOf(error), step: Math.max(1, step), call: 0 });
     }
     this.reportResident(false);
+  }
+
+  private unpack(packed: PackedStates, hiddenSize: number): Float32Array {
+    const entered = unpackStates(packed, hiddenSize, this.unpacked);
+    if (entered.length > this.unpacked.length) this.unpacked = entered;
+    return entered;
   }
 
   private loadStage(options: StageOptions): void {

@@ -39,7 +39,11 @@ export class FrameDecoder {
   private bodyBytes = 0;
   private failure: RingError | null = null;
 
-  constructor(private readonly maxFrameBytes: number) {}
+  /**
+   * `keepsBytes`: a frame that came in pieces uses the room of the one before, up to this size, so that nothing is left
+   * for a garbage collector; such frames are to be taken with `each`. 0 = every frame is its taker's own.
+   */
+  constructor(private readonly maxFrameBytes: number, private readonly keepsBytes = 0) {}
 
   /** True in the middle of a frame: an end of the stream here is a cut. */
   get midFrame(): boolean {
@@ -51,8 +55,12 @@ export class FrameDecoder {
    * Throws `frame_too_large` or `bad_frame`.
    */
   push(chunk: Uint8Array): Uint8Array[] {
+    return [...this.each(chunk)];
+  }
+
+  /** The same one by one: each is done with before the next is taken. */
+  *each(chunk: Uint8Array): Generator<Uint8Array, void, undefined> {
     if (this.failure !== null) throw this.failure;
-    const frames: Uint8Array[] = [];
     let offset = 0;
     while (offset < chunk.byteLength) {
       if (this.length < 0) {
@@ -62,15 +70,14 @@ export class FrameDecoder {
       const left = this.length - this.bodyBytes;
       const here = Math.min(left, chunk.byteLength - offset);
       if (here === this.length) {
-        frames.push(chunk.subarray(offset, offset + here));
         this.length = -1;
+        yield chunk.subarray(offset, offset + here);
       } else if (here > 0) {
         this.append(chunk.subarray(offset, offset + here));
-        if (here === left) frames.push(this.takeBody());
+        if (here === left) yield this.takeBody();
       }
       offset += here;
     }
-    return frames;
   }
 
   private readHeader(chunk: Uint8Array, offset: number): number {
@@ -107,7 +114,7 @@ export class FrameDecoder {
 
   private takeBody(): Uint8Array {
     const frame = this.body.subarray(0, this.length);
-    this.body = new Uint8Array(0);
+    if (this.body.byteLength > this.keepsBytes) this.body = new Uint8Array(0);
     this.bodyBytes = 0;
     this.length = -1;
     return frame;

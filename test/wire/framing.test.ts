@@ -27,6 +27,28 @@ describe('frames', () => {
     }
   });
 
+  it('in kept room come back whole from any cut, one by one, and leave no room behind them', () => {
+    const sent = [counting(5, 7), counting(300, 9), counting(4, 200), counting(70_000, 3), counting(301, 5), counting(90_000, 4)];
+    const stream = join(sent.flatMap((frame) => encodeFrame([frame])));
+    for (const cut of [1, 3, 64, 4096, 65_536, stream.byteLength]) {
+      const decoder = new FrameDecoder(1 << 20, 80_000);
+      const room = new Uint8Array(cut);
+      const got: string[] = [];
+      const rooms = new Set<ArrayBufferLike>();
+      for (let at = 0; at < stream.byteLength; at += cut) {
+        // As a reader does that has one buffer.
+        room.set(stream.subarray(at, at + cut));
+        for (const frame of decoder.each(room.subarray(0, Math.min(cut, stream.byteLength - at)))) {
+          got.push(Buffer.from(frame).toString('base64'));
+          rooms.add(frame.buffer);
+        }
+      }
+      expect(got).toEqual(sent.map((frame) => Buffer.from(frame).toString('base64')));
+      // The chunks' own, one for the small ones, one that grew, one that is too large to be kept.
+      expect(rooms.size).toBeLessThanOrEqual(5);
+    }
+  });
+
   it('that come in one chunk are views, not copies', () => {
     const stream = join(encodeFrame([counting(1000)]));
     const [frame] = new FrameDecoder(1000).push(stream);
