@@ -3,9 +3,9 @@
  * `--core` runs the cluster core alone (test/sim/random-run.ts). Prints how far it is, every failing seed with the command
  * that replays it, and a closing line; exits 1 if a seed failed.
  */
-import { parseArgs } from 'node:util';
 import { simulateAgents } from '../test/sim/agent-run.js';
 import { simulate } from '../test/sim/random-run.js';
+import { scriptOptions, wholeNumber } from './script-options.js';
 
 const DEFAULT_SEEDS = 10_000;
 const DEFAULT_CORE_SEEDS = 1_000;
@@ -20,20 +20,21 @@ interface Outcome {
   readonly figures: Readonly<Record<string, number>>;
 }
 
-const { values } = parseArgs({
-  options: { seeds: { type: 'string' }, seed: { type: 'string' }, from: { type: 'string' }, core: { type: 'boolean', default: false } },
-});
+const USAGE = `
+npm run simulate -- [--seeds N] [--from N] [--core]
+npm run simulate -- --seed N [--core]
+
+  --seeds N  how many (default: ${DEFAULT_SEEDS}; with --core ${DEFAULT_CORE_SEEDS})
+  --from N   the first of them (default: 1)
+  --seed N   this one alone, with its log
+  --core     the cluster core alone instead of whole agents
+`;
+
+const values = scriptOptions(USAGE, { seeds: { type: 'string' }, seed: { type: 'string' }, from: { type: 'string' }, core: { type: 'boolean', default: false } });
 const suffix = values.core ? ' --core' : '';
 /** Of the seed that runs now. A promise that nobody waits for is a bug of the agents like any other. */
 const unhandled: string[] = [];
 process.on('unhandledRejection', (reason) => unhandled.push(`a rejection that nobody handles: ${reason instanceof Error ? reason.stack ?? reason.message : String(reason)}`));
-
-function wholeNumber(text: string, option: string): number {
-  const value = Number(text);
-  if (Number.isSafeInteger(value) && value >= 0) return value;
-  process.stderr.write(`--${option} wants a whole number, not "${text}"\n`);
-  process.exit(2);
-}
 
 async function run(seed: number, keepsLog: boolean): Promise<Outcome> {
   if (values.core) return { ...simulate(seed, keepsLog), figures: {} };
