@@ -13,7 +13,7 @@ import type { DraftAnswer, DraftState, DraftWish } from '../core/model-drafts.js
 import { stepTokens } from '../core/step-size.js';
 import type { SampledToken } from '../core/step-types.js';
 import type { DraftPlan, DraftStatus, Plan, StagePlan } from '../core/types.js';
-import type { Runner, RunnerEvents } from '../ports.js';
+import type { ModelLibrary, Runner, RunnerEvents } from '../ports.js';
 import { decodeActivationHeader, encodeActivation } from '../wire/activation-codec.js';
 import type { LocalStagePorts } from './local-stage.js';
 
@@ -34,7 +34,9 @@ export interface DraftEvents {
   statusChanged(): void;
 }
 
-export type DraftPorts = Pick<LocalStagePorts, 'library' | 'remote' | 'runners' | 'clock' | 'log'>;
+export interface DraftPorts extends Pick<LocalStagePorts, 'remote' | 'runners' | 'clock' | 'log'> {
+  readonly library: Pick<ModelLibrary, 'stageFiles'>;
+}
 
 interface Waiting {
   resolve(drawn: SampledToken | null): void;

@@ -170,7 +170,7 @@ describe('a draft for the only sequence in a ring', () => {
 
   it('gives every answer that its prompt alone gives, whatever else comes, ends or fails', () => {
     let accepted = 0;
-    for (let seed = 1; seed <= 60; seed += 1) {
+    for (let seed = 1; seed <= 40; seed += 1) {
       const random = new Random(seed);
       const ring = new Ring(1 + random.below(4), random.below(11), { plainMs: 1 + random.below(30), rowMs: random.below(10) / 10, draftMs: random.below(40) });
       const prompts = new Map<string, readonly number[]>();
@@ -198,7 +198,7 @@ describe('a draft for the only sequence in a ring', () => {
       accepted += ring.head.counters().guesses.model.accepted;
     }
     // Otherwise this has tried nothing.
-    expect(accepted).toBeGreaterThan(400);
+    expect(accepted).toBeGreaterThan(250);
   });
 });
 

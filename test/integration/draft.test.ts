@@ -17,7 +17,7 @@ const MODEL = 'kjv-q8_0';
 const DRAFT = 'stirred';
 const DEADLINE_MS = 60_000;
 const PROMPT = [1, 99, 371, 512, 23, 640, 7, 81];
-const COUNT = 220;
+const COUNT = 160;
 const REQUESTS = [
   { model: MODEL, prompt: PROMPT, count: COUNT, temperature: 0, seed: 1 },
   { model: MODEL, prompt: PROMPT, count: COUNT, temperature: 0.8, seed: 7 },

@@ -43,6 +43,9 @@ export const AGENT_SHAPES: readonly ModelShape[] = [
   }),
 ];
 
+/** From this seed on, the small model is the draft of the large one. */
+export const FIRST_DRAFT_SEED = 1_000_000;
+
 export interface AgentRunResult {
   readonly seed: number;
   /** Empty = everything held. */
@@ -73,7 +76,7 @@ class Setup {
 
   constructor(seed: number, keepsLog: boolean) {
     // The world draws from the same generator; these draws come first.
-    const world = new AgentWorld({ seed, shapes: AGENT_SHAPES, keepsLog, keepAliveMs: seed % 5 === 0 ? SHORT_KEEP_ALIVE_MS : null, canRollBack: seed % 3 !== 0, stepMs: [1, 4, 12][seed % 3] ?? 1 });
+    const world = new AgentWorld({ seed, shapes: AGENT_SHAPES, keepsLog, keepAliveMs: seed % 5 === 0 ? SHORT_KEEP_ALIVE_MS : null, canRollBack: seed % 3 !== 0, stepMs: [1, 4, 12][seed % 3] ?? 1, ...(seed < FIRST_DRAFT_SEED ? {} : { draft: 'small' }) });
     this.world = world;
     this.random = world.random;
     // On the smaller machines the large model needs all of them, or two of three.
@@ -271,9 +274,11 @@ class Setup {
   private leftRunners(): string[] {
     return this.world.upHosts().flatMap(({ nodeId, life }) => {
       const running = life.agent.status().instances.filter(({ state }) => state === 'active');
-      const wanted = running.flatMap(({ stages }) => stages.filter((stage) => stage.nodeId === nodeId)).length;
+      const stages = running.flatMap((instance) => instance.stages.filter((stage) => stage.nodeId === nodeId)).length;
+      const drafts = running.filter((instance) => instance.stages[0]?.nodeId === nodeId && instance.draft?.state === 'ready').length;
+      const wanted = stages + drafts;
       const there = this.world.runners(nodeId).length;
-      return wanted === there ? [] : [`${nodeId} has ${there} stage runners for ${wanted} stages`];
+      return wanted === there ? [] : [`${nodeId} has ${there} stage runners for ${stages} stages and ${drafts} drafts`];
     });
   }
 }

@@ -69,6 +69,8 @@ export interface AgentWorldOptions {
   readonly keepAliveMs: number | null;
   /** Of one token in one stage. */
   readonly stepMs: number;
+  /** The model that guesses for what agents have loaded. Absent = none. */
+  readonly draft?: string;
 }
 
 export class AgentWorld {
@@ -345,6 +347,7 @@ export class AgentWorld {
     const agent = new Agent({
       clusterName: 'home', secured: true, incarnation, nonce: `${nodeId}-${incarnation}`, threads: 1, contextTokens: null, slots: null, serve: host.serve, defaultModel: '', temporary: false,
       ...(this.options.keepAliveMs === null ? {} : { keepAliveMs: this.options.keepAliveMs }),
+      ...(this.options.draft === undefined ? {} : { draft: this.options.draft }),
       ...(host.remembered === null ? {} : { remembered: host.remembered }),
     }, {
       clock: process.clock,
