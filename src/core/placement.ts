@@ -39,21 +39,21 @@ export const MAX_CONTEXT_TOKENS = 1 << 24;
 /** Nodes in one table. */
 const MAX_PLACEMENT_NODES = 4096;
 
-/** A draft is a help, not a condition: where there can be none, the plan is made without it and says why. */
+/** A draft is a help, not a condition: where it cannot be, or would cost context, the plan is made without it and says why. */
 export function placeModel(input: PlacementInput, memory: MemoryModel = libllamaMemory): PlacementResult {
-  const { draft, ...alone } = input;
-  if (draft === undefined) return place(input, memory);
+  const { draft, ...rest } = input;
+  const alone = place(rest, memory, MIN_CONTEXT_TOKENS);
+  if (draft === undefined || alone.kind === 'impossible') return alone;
   const problem = draft.kind === 'absent' ? draft.reason : draftProblem(input.shape, draft.shape);
-  const together = problem === null ? place(input, memory) : null;
-  if (together !== null && (together.kind === 'plan' || together.code !== 'no_placement')) return together;
-  const result = place(alone, memory);
-  if (result.kind === 'impossible') return result;
+  const together = problem === null ? place(input, memory, alone.plan.contextTokens) : null;
+  if (together?.kind === 'plan') return together;
   const name = draft.kind === 'shape' ? draft.shape.name : '';
-  const text = `served without a draft: ${problem ?? `beside the model there is no room for ${name}`}`;
-  return { ...result, plan: { ...result.plan, explanation: [...result.plan.explanation, { nodeId: null, text }] } };
+  const text = `served without a draft: ${problem ?? `beside the model and its context there is no room for ${name}`}`;
+  return { ...alone, plan: { ...alone.plan, explanation: [...alone.plan.explanation, { nodeId: null, text }] } };
 }
 
-function place(input: PlacementInput, memory: MemoryModel): PlacementResult {
+/** `leastContextTokens`: a context that nobody asked for is not smaller. */
+function place(input: PlacementInput, memory: MemoryModel, leastContextTokens: number): PlacementResult {
   assert(input.nodes.length <= MAX_PLACEMENT_NODES, 'a table has a bounded number of nodes');
   const { shape } = input;
   const excluded = [...input.excluded].sort(byNode);
@@ -86,12 +86,12 @@ function place(input: PlacementInput, memory: MemoryModel): PlacementResult {
   if (wantsFastest(input) && input.request.nodes === null && decodeSpeeds === null && nodes.length > 1) {
     notes.push({ nodeId: null, text: 'no speed was measured yet: layers are shared out by memory' });
   }
-  return placeCandidates(input, memory, candidates, notes);
+  return placeCandidates(input, memory, { candidates, leastContextTokens }, notes);
 }
 
 /** Tries context and slots from the wanted size down until something fits. */
 function placeCandidates(
-  input: PlacementInput, memory: MemoryModel, candidates: readonly Candidate[], notes: readonly PlanNote[],
+  input: PlacementInput, memory: MemoryModel, { candidates, leastContextTokens }: { readonly candidates: readonly Candidate[]; readonly leastContextTokens: number }, notes: readonly PlanNote[],
 ): PlacementResult {
   const { shape, request } = input;
   const refusedSizes = new Set(shape.refusedStageLayers.map((refused) => refused.layers));
@@ -113,7 +113,7 @@ function placeCandidates(
     const result = request.policy === 'manual' ? layManually(problem) : layByWeight(problem);
     return { size, problem, reservedBytes, result: wantsEvenTimes(input) && result.kind === 'laid' ? evened(problem, result) : result };
   };
-  const ladder = contextLadder(input);
+  const ladder = contextLadder(input, leastContextTokens);
   const wanted = ladder[0];
   const least = ladder.at(-1);
   assert(wanted !== undefined && least !== undefined, 'the ladder has at least one step');
@@ -193,7 +193,7 @@ interface ContextSize {
 }
 
 /** First the wanted size, then ever smaller ones. What was asked for explicitly stays. */
-function contextLadder(input: PlacementInput): readonly ContextSize[] {
+function contextLadder(input: PlacementInput, leastContextTokens: number): readonly ContextSize[] {
   const { request, shape } = input;
   const wanted = {
     contextTokens: request.contextTokens ?? Math.min(shape.trainedContext > 0 ? shape.trainedContext : DEFAULT_CONTEXT_TOKENS, DEFAULT_CONTEXT_TOKENS),
@@ -201,8 +201,8 @@ function contextLadder(input: PlacementInput): readonly ContextSize[] {
   };
   const ladder: ContextSize[] = [wanted];
   let { contextTokens, slots } = wanted;
-  while (request.contextTokens === null && contextTokens > MIN_CONTEXT_TOKENS) {
-    contextTokens = Math.max(MIN_CONTEXT_TOKENS, Math.floor(contextTokens / 2));
+  while (request.contextTokens === null && contextTokens > leastContextTokens) {
+    contextTokens = Math.max(leastContextTokens, Math.floor(contextTokens / 2));
     ladder.push({ contextTokens, slots });
   }
   while (request.slots === null && slots > 1) {

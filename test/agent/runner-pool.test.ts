@@ -77,6 +77,23 @@ describe('the pool of runners', () => {
     expect(bench.launcher.stages()).toHaveLength(0);
   });
 
+  it('keeps a draft for the plan that names it while that plan\'s stage loads', async () => {
+    const bench = new Bench();
+    const draft = { ...PLAN.model, digest: 'cd' };
+    const [first, second] = [events(), events()];
+    const guesser = bench.pool.acquire({ ...PLAN, model: draft }, STAGE, OPTIONS, 1, first);
+    await bench.run(200);
+    const { runner } = await guesser;
+    bench.pool.release(PLAN, STAGE, first);
+    const named = { ...PLAN, draft: { model: draft, predictedBytes: 1 } };
+    const loaded = bench.pool.acquire(named, STAGE, OPTIONS, 1, second);
+    await bench.run(200);
+    await loaded;
+    const again = bench.pool.acquire({ ...named, model: draft }, STAGE, OPTIONS, 1, first);
+    await bench.run(200);
+    expect((await again).runner).toBe(runner);
+  });
+
   it('gives a released runner to the next plan that wants its shard, and ends it when nobody does', async () => {
     const bench = new Bench();
     const [first, second] = [events(), events()];

@@ -18,6 +18,8 @@ function start(model: string): ReturnType<typeof fileStart> {
 
 it('a file beside the cluster file is a path', async () => {
   await writeFile(join(directory, 'm.gguf'), '');
+  const text = `model = "m.gguf"\ndraft = "m.gguf"\n[[node]]\naddr = "192.0.2.7:11501"\nckpt_dir = "/nowhere"\n`;
+  expect((await fileStart(parseClusterFile(text, PATH).file, PATH)).draft).toBe(join(directory, 'm.gguf'));
   expect(await start('m.gguf')).toMatchObject({ model: join(directory, 'm.gguf'), modelPaths: [join(directory, 'm.gguf')], peers: ['192.0.2.7:11501'], own: null });
 });
 

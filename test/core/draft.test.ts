@@ -57,10 +57,29 @@ describe('a plan with a draft', () => {
   it('is made without it where there is no room, or it cannot be had or cannot guess, and says so', () => {
     const huge = { ...SMALL, wholeBytes: 8 * GB, layerBytes: [2 * GB, 2 * GB, 2 * GB, 2 * GB] };
     expect(planWith(huge).draft).toBeUndefined();
-    expect(notes(planWith(huge))).toMatch(/served without a draft: beside the model there is no room for small/);
+    expect(notes(planWith(huge))).toMatch(/served without a draft: beside the model and its context there is no room for small/);
     const gone = placed({ kind: 'absent', reason: 'no node that is here holds the model small' });
     expect(gone.kind === 'plan' && notes(gone.plan)).toMatch(/served without a draft: no node that is here holds/);
     expect(notes(planWith({ ...SMALL, vocabularySize: 5 }))).toMatch(/served without a draft: small has another vocabulary/);
+  });
+
+  it('takes sequences for a draft, but no context: that is the model\'s', () => {
+    const sizes = (ramBytes: number, draft?: DraftChoice): string => {
+      const result = placeModel({
+        shape: LARGE, nodes: [nodeOf('a', ramBytes)], ordered: false, request: { model: 'large', policy: 'auto', nodes: null, contextTokens: null, slots: null },
+        planId: '1.a.1', instanceId: 'i', keyType: 'q8_0', valueType: 'f16', excluded: [], ...(draft === undefined ? {} : { draft }),
+      });
+      return result.kind === 'plan' ? `${result.plan.contextTokens} ${result.plan.slots} ${result.plan.draft?.model.name ?? '-'}` : result.code;
+    };
+    const found = new Set<string>();
+    for (let ramBytes = 22 * GB; ramBytes < 27 * GB; ramBytes += 0.1 * GB) {
+      const [contextAlone = '', slotsAlone = ''] = sizes(ramBytes).split(' ');
+      const [context, slots, name] = sizes(ramBytes, { kind: 'shape', shape: SMALL }).split(' ');
+      expect(context).toBe(contextAlone);
+      if (name === '-') expect(slots).toBe(slotsAlone);
+      found.add(name === '-' ? 'without' : slots === slotsAlone ? 'with' : 'fewer');
+    }
+    expect([...found].sort()).toEqual(expect.arrayContaining(['fewer', 'with']));
   });
 
   it('says what is wrong with the model itself where it fits with no draft either', () => {
