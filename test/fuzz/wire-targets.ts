@@ -26,6 +26,7 @@ const PLAN: Plan = {
     { rank: 1, nodeId: 'nodeB', range: { start: 5, end: 8 }, backend: 'vulkan', predictedBytes: 2 ** 40, spill: { hostLayers: 2, hostBytes: 2 ** 39 } },
   ],
   contextTokens: 2048, slots: 4, keyType: 'f16', valueType: 'q8_0', explanation: [{ nodeId: 'nodeC', text: 'left out' }],
+  draft: { model: { digest: DIGEST, sizeBytes: 4e9, name: 'small', architecture: 'llama', layers: 2 }, predictedBytes: 5 },
 };
 const RECORD: NodeRecord = {
   nodeId: 'nodeA', incarnation: 12, counter: 4, nonce: 'n0', addresses: ['/ip4/10.0.0.1/tcp/11501'],
@@ -43,10 +44,10 @@ const MESSAGES: readonly ControlMessage[] = [
   { kind: 'record', record: RECORD },
   { kind: 'record_request' },
   { kind: 'coordinator', term: TERM, serving: 1, desired: { version: 4, removed: ['i0'], instances: [{ instanceId: 'i1', state: 'active', reason: 'r', serial: 3, plan: PLAN, request: { model: 'kjv', policy: 'auto', nodes: 2, contextTokens: 2048, slots: 3, nodeSettings: [{ nodeId: 'nodeA', settings: { maxRamBytes: 5, devices: ['cpu'], layers: { start: 0, end: 4 }, precision: 'f16', seed: 3 } }] } }] } },
-  { kind: 'stages', term: TERM, statuses: [{ planId: '7.nodeA.3', rank: 0, state: 'failed', progress: 0.5, error: { code: 'out_of_memory', message: 'no' }, residentBytes: 1, fetchedBytes: 2 }] },
+  { kind: 'stages', term: TERM, statuses: [{ planId: '7.nodeA.3', rank: 0, state: 'failed', progress: 0.5, error: { code: 'out_of_memory', message: 'no' }, residentBytes: 1, fetchedBytes: 2, draft: { state: 'failed', reason: 'gone', residentBytes: 3 } }] },
   { kind: 'leave' },
   { kind: 'introduction', peers: [{ nodeId: 'nodeB', addresses: ['/ip4/10.0.0.2/tcp/11501'] }] },
-  { kind: 'load', callId: 'c', request: { model: 'm', policy: 'throughput', nodes: 3, contextTokens: null, slots: null } },
+  { kind: 'load', callId: 'c', request: { model: 'm', policy: 'throughput', nodes: 3, contextTokens: null, slots: null, draft: 'small' } },
   { kind: 'unload', callId: 'c', instanceId: 'i1' },
   { kind: 'trace_request', callId: 'c', request: 'r' },
   { kind: 'trace_reply', callId: 'c', traces: [{ requestId: 'r.1', agoMs: 3, model: 'kjv', nodeIds: ['nodeA'], wireMicros: 9, steps: [{ sentAfterMicros: 1, tokens: 2, otherTokens: 3, ahead: 4, stageMicros: [5], restMicros: 6 }] }] },
