@@ -39,14 +39,19 @@ export class FailureDetector {
   private readonly watches = new Map<NodeId, Watch>();
   private changes: LivenessChange[] = [];
   private lastTickMs: Millis | null = null;
+  /** Asked for with every step of the core, and changed seldom; null = to be made again. */
+  private connectedIds: readonly NodeId[] | null = null;
+  private livingIds: readonly NodeId[] | null = null;
 
   connected(nodeId: NodeId, nowMs: Millis): void {
     const watch = this.watches.get(nodeId);
     if (watch === undefined) {
       this.watches.set(nodeId, { liveness: 'alive', sinceMs: nowMs, lastWordMs: nowMs, closedAtMs: null });
+      this.forgetLists();
       this.changes.push({ nodeId, from: null, to: 'alive' });
       return;
     }
+    if (watch.closedAtMs !== null) this.forgetLists();
     watch.closedAtMs = null;
     watch.lastWordMs = nowMs;
     this.turn(nodeId, watch, 'alive', nowMs);
@@ -56,6 +61,7 @@ export class FailureDetector {
     const watch = this.watches.get(nodeId);
     if (watch === undefined || watch.closedAtMs !== null) return;
     watch.closedAtMs = nowMs;
+    this.forgetLists();
     if (watch.liveness === 'alive') this.turn(nodeId, watch, 'suspect', nowMs);
   }
 
@@ -75,6 +81,7 @@ export class FailureDetector {
 
   forget(nodeId: NodeId): void {
     this.watches.delete(nodeId);
+    this.forgetLists();
   }
 
   /** True when we stood still since the last tick: what we know of the others is old. */
@@ -112,13 +119,15 @@ export class FailureDetector {
   }
 
   /** Nodes that can be sent to, by id. */
-  connectedNodes(): NodeId[] {
-    return [...this.watches].filter(([, watch]) => watch.closedAtMs === null).map(([nodeId]) => nodeId).sort();
+  connectedNodes(): readonly NodeId[] {
+    this.connectedIds ??= [...this.watches].filter(([, watch]) => watch.closedAtMs === null).map(([nodeId]) => nodeId).sort();
+    return this.connectedIds;
   }
 
   /** Nodes that are not dead, by id. */
-  living(): NodeId[] {
-    return [...this.watches].filter(([, watch]) => watch.liveness !== 'dead').map(([nodeId]) => nodeId).sort();
+  living(): readonly NodeId[] {
+    this.livingIds ??= [...this.watches].filter(([, watch]) => watch.liveness !== 'dead').map(([nodeId]) => nodeId).sort();
+    return this.livingIds;
   }
 
   /** Everything that changed since the last call. */
@@ -128,9 +137,15 @@ export class FailureDetector {
     return taken;
   }
 
+  private forgetLists(): void {
+    this.connectedIds = null;
+    this.livingIds = null;
+  }
+
   private turn(nodeId: NodeId, watch: Watch, to: Liveness, nowMs: Millis): void {
     if (watch.liveness === to) return;
     this.changes.push({ nodeId, from: watch.liveness, to });
+    if (watch.liveness === 'dead' || to === 'dead') this.forgetLists();
     watch.liveness = to;
     watch.sinceMs = nowMs;
   }

@@ -73,4 +73,23 @@ describe('failure detector', () => {
     expect(detector.liveness('a')).toBe('alive');
     expect(detector.living()).toEqual(['a']);
   });
+
+  it('lists who is connected and who lives, in order, whatever happened since it was last asked', () => {
+    const detector = new FailureDetector();
+    const ids = ['c', 'a', 'e', 'b', 'd'];
+    let state = 7;
+    const drawn = (count: number): number => {
+      state = (state * 48_271) % 2_147_483_647;
+      return state % count;
+    };
+    for (let nowMs = 0; nowMs < 60_000; nowMs += TICK_MS) {
+      const nodeId = ids[drawn(ids.length)] ?? 'a';
+      const happens = [detector.connected, detector.closed, detector.heard, detector.heard, detector.heard, detector.left, detector.forget][drawn(7)];
+      happens?.call(detector, nodeId, nowMs);
+      detector.tick(nowMs);
+      const known = ids.toSorted();
+      expect(detector.connectedNodes()).toEqual(known.filter((id) => detector.isConnected(id)));
+      expect(detector.living()).toEqual(known.filter((id) => detector.liveness(id) !== null && detector.liveness(id) !== 'dead'));
+    }
+  });
 });
