@@ -75,6 +75,8 @@ export class RunnerProcess implements Runner {
   private nextCall = 1;
   private stepTimer: NodeJS.Timeout | null = null;
   private stepsUnderWay = 0;
+  /** A step was sent or came back. */
+  private progressAtMs = 0;
   private fatal: RingError | null = null;
 
   constructor(private readonly what: string, private readonly log: Log, private readonly events: RunnerEvents) {
@@ -168,7 +170,7 @@ export class RunnerProcess implements Runner {
   step(body: Uint8Array): boolean {
     if (this.hasEnded) return true;
     this.stepsUnderWay += 1;
-    this.armStepTimer();
+    this.watchSteps();
     return this.write(PIPE_ACTIVATION, body);
   }
 
@@ -232,7 +234,7 @@ export class RunnerProcess implements Runner {
     const body = frame.subarray(PIPE_KIND_BYTES);
     if (isActivation(frame)) {
       this.stepsUnderWay = Math.max(0, this.stepsUnderWay - 1);
-      this.armStepTimer();
+      this.watchSteps();
       this.events.activation(body);
       return;
     }
@@ -251,19 +253,26 @@ export class RunnerProcess implements Runner {
     }
     if (message.kind === 'failed') {
       this.stepsUnderWay = Math.max(0, this.stepsUnderWay - 1);
-      this.armStepTimer();
+      this.watchSteps();
       this.events.stepFailed(message.step, new RingError(message.code, message.message));
     }
   }
 
-  /** The deadline is for progress: it starts again whenever a step comes back. */
-  private armStepTimer(): void {
-    if (this.stepTimer !== null) clearTimeout(this.stepTimer);
-    this.stepTimer = null;
-    if (this.stepsUnderWay === 0) return;
+  /** The deadline is for progress: it starts again whenever a step comes back. One timer for many steps: there are many. */
+  private watchSteps(): void {
+    this.progressAtMs = performance.now();
+    if (this.stepTimer !== null || this.stepsUnderWay === 0) return;
+    this.armStepTimer(STEP_DEADLINE_MS);
+  }
+
+  private armStepTimer(afterMs: number): void {
     this.stepTimer = setTimeout(() => {
-      this.fail(new RingError('timeout', `${this.what}: no step finished within ${STEP_DEADLINE_MS / 1000} s`));
-    }, STEP_DEADLINE_MS);
+      this.stepTimer = null;
+      if (this.stepsUnderWay === 0) return;
+      const leftMs = STEP_DEADLINE_MS - (performance.now() - this.progressAtMs);
+      if (leftMs > 0) this.armStepTimer(leftMs);
+      else this.fail(new RingError('timeout', `${this.what}: no step finished within ${STEP_DEADLINE_MS / 1000} s`));
+    }, afterMs);
     this.stepTimer.unref();
   }
 
