@@ -30,8 +30,8 @@ export function showModels(status, models, plan) {
   if (focused !== '') byId(focused)?.focus();
 }
 
-function essentials({ instanceId, model, modelDigest, state, reason, stages, contextTokens, slots, life }) {
-  return [instanceId, model, modelDigest, state, reason, contextTokens, slots, life, state === 'active' ? stages.length : stages];
+function essentials({ instanceId, model, modelDigest, state, reason, stages, contextTokens, slots, life, draft }) {
+  return [instanceId, model, modelDigest, state, reason, contextTokens, slots, life, draft?.model, draft?.state, state === 'active' ? stages.length : stages];
 }
 
 function modelItem(model, instances, { names, plan, again }) {
@@ -49,8 +49,8 @@ function modelItem(model, instances, { names, plan, again }) {
 }
 
 function instanceParts(instance, names, again) {
-  const { instanceId, model, state, reason, stages, contextTokens, slots, life } = instance;
-  const facts = stages.length === 0 ? '' : [`context ${contextTokens}`, `${slots} at once`, stayText(life)].filter((part) => part !== '').join(' · ');
+  const { instanceId, model, state, reason, stages, contextTokens, slots, life, draft } = instance;
+  const facts = stages.length === 0 ? '' : [`context ${contextTokens}`, `${slots} at once`, draft === undefined ? '' : `draft ${draft.model} ${draft.state}`, stayText(life)].filter((part) => part !== '').join(' · ');
   return [
     make('div', { class: 'model-head' },
       make('span', { class: `tag ${state}` }, state),

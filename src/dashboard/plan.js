@@ -68,6 +68,7 @@ export function startPlan() {
     const facts = [
       counted(plan.stages.length, 'node'), `context ${plan.contextTokens}`, `${plan.slots} at once`,
       bytes(plan.stages.reduce((sum, stage) => sum + stage.predictedBytes, 0)),
+      ...(plan.draft === undefined ? [] : [`draft ${plan.draft.model.name}`]),
       ...(plan.predictedTokensPerSecond === undefined ? [] : [`${speed(plan.predictedTokensPerSecond)} predicted`]),
     ];
     return [
