@@ -11,8 +11,8 @@ import type { Backend } from './types.js';
 export const MAX_STEP_TOKENS = 512;
 /** Where a step goes through several stages. */
 const RING_STEP_TOKENS = 256;
-/** A processor is busy with fewer, and with the engine's buffers for more it would hold what no step needs. */
-const PROCESSOR_CALL_TOKENS = 128;
+/** A processor computes as fast with fewer (one core: from 32 on), and the engine's buffers follow the largest call. */
+const PROCESSOR_CALL_TOKENS = 64;
 /**
  * What the engine is told of any model that has windows: a windowed layer has cells for its window and one call, and
  * attention sums over them in their order. The same number everywhere keeps a ring's answers equal to a lone node's.
