@@ -34,6 +34,12 @@ describe('the shape of a model', () => {
     expect(shape.keyElementsPerToken).toEqual([16, 32, 16, 32]);
   });
 
+  it('has the width of an expert where the model says one', () => {
+    const experts = { feed_forward_length: uint32(6144), expert_count: uint32(128), expert_used_count: uint32(8) };
+    expect(shapeOf('qwen3moe', 2, { ...experts, expert_feed_forward_length: uint32(768) })).toMatchObject({ feedForwardSize: 6144, expertFeedForwardSize: 768 });
+    expect(shapeOf('llama', 2, experts)).not.toHaveProperty('expertFeedForwardSize');
+  });
+
   it('stores only keys under latent attention', () => {
     const shape = shapeOf('deepseek2', 27, {
       'attention.head_count_kv': uint32(1), 'attention.key_length': uint32(96), 'attention.value_length': uint32(64),
