@@ -14,7 +14,9 @@ import type { Clock, Log } from '../ports.js';
 import { failureOf } from './models.js';
 import { orAborted } from './or-aborted.js';
 
-/** Longest silence of a running request: a long prefill on a slow ring is well below it. */
+/** Longest silence before the first token: others may be served first, and a long prompt takes minutes on a slow ring. */
+const FIRST_TOKEN_DEADLINE_MS = 3_600_000;
+/** And between two tokens, while chunks of others' prompts take turns with them. */
 const TOKEN_DEADLINE_MS = 300_000;
 /** After the head said how many tokens there are: time for the tail's last ones. */
 const LAST_TOKENS_DEADLINE_MS = 3_000;
@@ -69,6 +71,8 @@ export class RingAnswer {
   private requestId = '';
   /** Of the attempt under way: head and tail, whose words we need. */
   private ends: readonly NodeId[] = [];
+  /** A token of this attempt has come. */
+  private hasSpoken = false;
   /** A word of theirs may be lost: the connection to one of them ended. */
   private cutOff = false;
   private readonly arrivals: Arrival[] = [];
@@ -164,6 +168,7 @@ export class RingAnswer {
     if (head === undefined) throw new RingError('internal', `plan ${plan.planId} of ${instance.instanceId} has no stage`);
     this.plan = plan;
     this.end = null;
+    this.hasSpoken = false;
     this.attempts += 1;
     this.requestId = `${id}.${this.attempts}`;
     this.ends = [head.nodeId, plan.stages.at(-1)?.nodeId ?? head.nodeId];
@@ -184,6 +189,7 @@ export class RingAnswer {
     }
     if (index !== this.drawn.length) return false;
     this.drawn.push(token);
+    this.hasSpoken = true;
     this.withoutRingMs = 0;
     this.refusals = 0;
     return true;
@@ -199,7 +205,8 @@ export class RingAnswer {
       this.ports.log.info('the connection to an end of the ring was lost under a request; it is asked for again', facts);
       await this.retry();
     } else if (this.end === null) {
-      await this.wait(TOKEN_DEADLINE_MS, `no token came from the ring within ${TOKEN_DEADLINE_MS / 1000} s`);
+      const deadlineMs = this.hasSpoken ? TOKEN_DEADLINE_MS : FIRST_TOKEN_DEADLINE_MS;
+      await this.wait(deadlineMs, `no token came from the ring within ${deadlineMs / 1000} s`);
     } else if (!await this.waitShortly(LAST_TOKENS_DEADLINE_MS)) {
       this.ports.log.warn('the last tokens of an answer were lost; they are drawn again', { ...facts, of: this.end.tokens });
       this.giveUp();

@@ -221,6 +221,18 @@ describe('a request whose ring goes away', () => {
     expect(client.tokens).toEqual([10]);
   });
 
+  it('has patience with a long prompt and those who are first, and less with a ring that has begun to speak', async () => {
+    const bench = new Bench();
+    const client = await ask(bench, 4);
+    await bench.clock.advance(50 * 60_000);
+    await bench.token(0);
+    expect(client.tokens).toEqual([10]);
+    await bench.clock.advance(299_000);
+    expect(client.error).toBeNull();
+    await bench.clock.advance(2_000);
+    expect(client.error).toMatchObject({ code: 'timeout', message: expect.stringContaining('no token came from the ring within 300 s') });
+  });
+
   it('waits for what heals when it is under way, and is refused at once when it is not', async () => {
     const bench = new Bench();
     const client = await ask(bench, 4);
