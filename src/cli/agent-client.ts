@@ -4,6 +4,7 @@
 import { readApiKeys } from '../api/api-keys.js';
 import { errorMessageOf, RingError } from '../core/errors.js';
 import type { ErrorCode } from '../core/errors.js';
+import { patientFetch } from './patient-fetch.js';
 import type { RunningAgent } from './state-directory.js';
 
 const CALL_DEADLINE_MS = 30_000;
@@ -21,9 +22,9 @@ export class AgentClient {
     return this.json(await this.call('GET', path, undefined, AbortSignal.timeout(CALL_DEADLINE_MS)));
   }
 
-  /** Without a signal the usual deadline counts. */
-  async post(path: string, body: unknown, signal: AbortSignal = AbortSignal.timeout(CALL_DEADLINE_MS)): Promise<unknown> {
-    return this.json(await this.call('POST', path, body, signal));
+  /** Without a signal the usual deadline counts; with one, nothing but it. */
+  async post(path: string, body: unknown, signal?: AbortSignal): Promise<unknown> {
+    return this.json(await this.call('POST', path, body, signal ?? AbortSignal.timeout(CALL_DEADLINE_MS), signal !== undefined));
   }
 
   async delete(path: string): Promise<unknown> {
@@ -60,10 +61,10 @@ export class AgentClient {
     }
   }
 
-  private async call(method: string, path: string, body: unknown, signal: AbortSignal): Promise<Response> {
+  private async call(method: string, path: string, body: unknown, signal: AbortSignal, mayTakeLong = false): Promise<Response> {
     let response: Response;
     try {
-      response = await fetch(new URL(path, this.running.apiUrl), {
+      response = await (mayTakeLong ? patientFetch : fetch)(new URL(path, this.running.apiUrl), {
         method,
         signal,
         headers: {
