@@ -10,19 +10,21 @@ const PROMPT_TOKENS = 8;
 export const GUEST_TOKENS = 4_000;
 /** Answers that are under way. */
 export const HOSTS = 4;
-/** Before the guest comes, so much of each answer is there to compare with. */
-const TOKENS_BEFORE = 24;
+/** Before the guest comes and after it was served, so much of each answer is there to compare with. */
+const TOKENS_AROUND = 24;
 const CONTEXT_TOKENS = 4_352;
+/** After the guest's last step, until no gap began beside it. */
+const SETTLING_MS = 1_000;
 
 export interface GuestSample {
-  /** Between two tokens of an answer before the guest: the median. */
+  /** Between two tokens of an answer, the median, before the guest came and after it was served: the answers get longer, and slower. */
   readonly normalGapMs: number;
-  /** While the guest's prompt was computed. */
-  readonly medianGapMs: number;
-  readonly longestGapMs: number;
-  /** Gaps longer than `TOLERATED` normal ones, and all of them. */
-  readonly longGaps: number;
-  readonly gaps: number;
+  readonly laterGapMs: number;
+  /** While the guest's prompt was computed: gaps in what would have been normal by then. */
+  readonly medianTimes: number;
+  readonly longestTimes: number;
+  /** Share of the gaps that were more than `TOLERATED`, 0..1. */
+  readonly longShare: number;
   /** Of the guest's prompt. */
   readonly tokensPerSecond: number;
 }
@@ -36,7 +38,10 @@ export async function measureGuest(options: Omit<RingOptions, 'slots' | 'pinned'
   return withRing({ ...options, settings, slots: HOSTS + 1, pinned: true }, async (first) => {
     const fresh = freshPrompts();
     let started = 0;
-    let isGuestServed = false;
+    let left = HOSTS;
+    /** Of every answer, when the guest was served. */
+    const served = new Map<number, number>();
+    const counts = new Array<number>(HOSTS).fill(0);
     let begin: () => void = () => undefined;
     const allRun = new Promise<void>((resolve) => {
       begin = resolve;
@@ -45,25 +50,30 @@ export async function measureGuest(options: Omit<RingOptions, 'slots' | 'pinned'
     const hosts = Array.from({ length: HOSTS }, (_, index) => answerTimes(first, options.model, {
       prompt: fresh(PROMPT_TOKENS), tokens: CONTEXT_TOKENS - PROMPT_TOKENS, temperature: 1, seed: index,
       onToken: (count) => {
-        if (count === TOKENS_BEFORE) started += 1;
+        counts[index] = count;
+        if (count === TOKENS_AROUND) started += 1;
         if (started === HOSTS) begin();
-        return !isGuestServed;
+        if (count === (served.get(index) ?? Number.POSITIVE_INFINITY) + TOKENS_AROUND) left -= 1;
+        return left > 0;
       },
     }));
     await Promise.race([allRun, Promise.all(hosts)]);
     const guestFrom = performance.now() - from;
     const guest = await answerTimes(first, options.model, { prompt: fresh(GUEST_TOKENS), tokens: 1, temperature: 1, seed: HOSTS });
     const guestTo = performance.now() - from;
-    isGuestServed = true;
+    counts.forEach((count, index) => served.set(index, count));
     const gaps = (await Promise.all(hosts)).flatMap(({ times }) => times.slice(1).map((time, index) => ({ time, gap: time - (times[index] ?? 0) })));
-    const normalGapMs = median(gaps.filter(({ time }) => time < guestFrom).map(({ gap }) => gap));
-    const during = gaps.filter(({ time }) => time >= guestFrom && time <= guestTo).map(({ gap }) => gap);
+    const gapsOf = (takes: (time: number) => boolean): readonly number[] => gaps.filter(({ time }) => takes(time)).map(({ gap }) => gap);
+    const normalGapMs = median(gapsOf((time) => time < guestFrom));
+    const laterGapMs = median(gapsOf((time) => time > guestTo + SETTLING_MS));
+    const normalAt = (time: number): number => normalGapMs + (laterGapMs - normalGapMs) * (time - guestFrom) / (guestTo - guestFrom);
+    const times = gaps.filter(({ time }) => time >= guestFrom && time <= guestTo).map(({ time, gap }) => gap / normalAt(time));
     return {
       normalGapMs,
-      medianGapMs: median(during),
-      longestGapMs: Math.max(...during),
-      longGaps: during.filter((gap) => gap > TOLERATED * normalGapMs).length,
-      gaps: during.length,
+      laterGapMs,
+      medianTimes: median(times),
+      longestTimes: Math.max(...times),
+      longShare: times.filter((one) => one > TOLERATED).length / times.length,
       tokensPerSecond: GUEST_TOKENS * 1000 / (guest.times[0] ?? 0),
     };
   });

@@ -101,9 +101,10 @@ export function servingLines(rounds: Rounds): readonly string[] {
     row(`first token behind ${PREFIX_TOKENS}, ms`, ({ prefix }) => prefix?.firstTokenMs),
     row('  the same beginning again, share of it', ({ prefix }) => (prefix === null ? null : prefix.againMs / prefix.firstTokenMs), false),
     row(`gap between tokens of ${HOSTS} answers, ms`, ({ guest }) => guest?.normalGapMs),
-    row(`  beside a prompt of ${GUEST_TOKENS}, times that`, ({ guest }) => (guest === null ? null : guest.medianGapMs / guest.normalGapMs), false),
-    row('  the longest, times that', ({ guest }) => (guest === null ? null : guest.longestGapMs / guest.normalGapMs), false),
-    row(`  above ${TOLERATED} times that, % of gaps`, ({ guest }) => (guest === null ? null : 100 * guest.longGaps / guest.gaps), false),
+    row('  when they are longer, ms', ({ guest }) => guest?.laterGapMs),
+    row(`  beside a prompt of ${GUEST_TOKENS}, times that`, ({ guest }) => guest?.medianTimes, false),
+    row('  the longest, times that', ({ guest }) => guest?.longestTimes, false),
+    row(`  above ${TOLERATED} times that, % of gaps`, ({ guest }) => (guest === null ? null : 100 * guest.longShare), false),
     row('  that prompt, tok/s', ({ guest }) => guest?.tokensPerSecond),
     row('the machine\'s other work, % of its cores', ({ otherWork }) => (otherWork === null ? null : 100 * otherWork), false),
   ]);

@@ -9,7 +9,7 @@ function sample(agents: number): ServingSample {
     agents,
     rates: [1, 2, 4, 8, 16].map((sequences) => ({ sequences, tokensPerSecond: 10 * agents * sequences, busyShares: agents === 2 ? [0.91, 0.874] : [0.99] })),
     prefillTokensPerSecond: 100 * agents, prefix: { firstTokenMs: 8_000 / agents, againMs: 400 / agents },
-    guest: { normalGapMs: 50, medianGapMs: 110, longestGapMs: 125, longGaps: 0, gaps: 80, tokensPerSecond: 40 }, otherWork: 0.031,
+    guest: { normalGapMs: 50, laterGapMs: 60, medianTimes: 2.2, longestTimes: 2.5, longShare: 0, tokensPerSecond: 40 }, otherWork: 0.031,
   };
 }
 
