@@ -4,7 +4,6 @@
  *
  * Exit codes: 0 done, 1 failed, 2 wrong usage.
  */
-import './fewer-compilations.js';
 import '../net/polyfill.js';
 import { CommanderError } from 'commander';
 import { errorCodeOf, errorMessageOf, RingError } from '../core/errors.js';
