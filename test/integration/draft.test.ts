@@ -7,8 +7,10 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import type { InstanceView } from '../../src/agent/service.js';
 import { WatchedStream } from '../lan/watched-stream.js';
-import { AgentProcess, runAgentCommand } from '../support/agent-process.js';
-import { freePort } from '../support/free-port.js';
+import { startAgentPair } from '../support/agent-pair.js';
+import type { AgentPair } from '../support/agent-pair.js';
+import { runAgentCommand } from '../support/agent-process.js';
+import type { AgentProcess } from '../support/agent-process.js';
 import { writeStirredBuiltInModel } from '../support/model-copy.js';
 import { signalQuietly, waitUntil } from '../support/processes.js';
 import { temporaryDirectory } from '../support/temporary-directory.js';
@@ -23,29 +25,19 @@ const REQUESTS = [
   { model: MODEL, prompt: PROMPT, count: COUNT, temperature: 0.8, seed: 7 },
 ] as const;
 
-const agents: AgentProcess[] = [];
+let pair: AgentPair;
 
 beforeAll(async () => {
   const models = join(temporaryDirectory('draft-models'), 'models');
   mkdirSync(models);
   await writeStirredBuiltInModel(join(models, `${DRAFT}.gguf`));
-  const cluster = ['--cluster', `draft-${process.pid}`, '--no-mdns', '--threads', '1', '--log-level', 'info'];
-  const ports = [await freePort(), await freePort()];
-  for (const [index, port] of ports.entries()) {
-    const others = index === 0 ? ['--model', models] : ['--peer', `127.0.0.1:${ports[0]}`];
-    agents.push(await AgentProcess.start({ stateDir: temporaryDirectory(`draft-${index}`), args: [...cluster, '--listen', `127.0.0.1:${port}`, ...others] }));
-  }
-  await agentAt(1).statusWhen((status) => status.coordinator !== null && status.nodes.filter(({ state }) => state === 'alive').length === 2, { timeoutMs: DEADLINE_MS, what: 'two nodes' });
+  pair = await startAgentPair('draft', { args: ['--log-level', 'info'], firstArgs: ['--model', models] });
 }, DEADLINE_MS * 2);
 
-afterAll(async () => {
-  await Promise.all(agents.map((agent) => agent.kill9()));
-});
+afterAll(() => pair.kill());
 
 function agentAt(index: number): AgentProcess {
-  const agent = agents[index];
-  if (agent === undefined) throw new Error(`agent ${index} was not started`);
-  return agent;
+  return pair.at(index);
 }
 
 async function command(...words: readonly string[]): Promise<{ code: number | null; text: string }> {
@@ -65,11 +57,11 @@ async function answers(): Promise<readonly (readonly number[])[]> {
   return all;
 }
 
-const output = (): string => agents.map((agent) => agent.output()).join('\n');
+const output = (): string => pair.agents.map((agent) => agent.output()).join('\n');
 
 /** As the head's node sees it: it alone knows of guesses. */
 async function served(): Promise<{ readonly head: AgentProcess; readonly instance: InstanceView }> {
-  for (const agent of agents) {
+  for (const agent of pair.agents) {
     const { instances: [instance], nodeId } = await agent.status();
     if (instance?.stages[0]?.nodeId === nodeId) return { head: agent, instance };
   }
@@ -77,7 +69,7 @@ async function served(): Promise<{ readonly head: AgentProcess; readonly instanc
 }
 
 async function draftBecomes(state: string): Promise<void> {
-  for (const agent of agents) await agent.statusWhen(({ instances }) => instances[0]?.draft?.state === state, { timeoutMs: DEADLINE_MS, what: `a draft that is ${state}` });
+  for (const agent of pair.agents) await agent.statusWhen(({ instances }) => instances[0]?.draft?.state === state, { timeoutMs: DEADLINE_MS, what: `a draft that is ${state}` });
 }
 
 it('changes no answer, whether it guesses, ends in the middle, or is not there', async () => {

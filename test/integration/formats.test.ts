@@ -4,9 +4,10 @@
  */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { bytesSent } from '../../scripts/bench/wire-bytes.js';
-import { AgentProcess, runAgentCommand } from '../support/agent-process.js';
-import { freePort } from '../support/free-port.js';
-import { temporaryDirectory } from '../support/temporary-directory.js';
+import { startAgentPair } from '../support/agent-pair.js';
+import type { AgentPair } from '../support/agent-pair.js';
+import { runAgentCommand } from '../support/agent-process.js';
+import type { AgentProcess } from '../support/agent-process.js';
 
 const MODEL = 'kjv-q8_0';
 const HIDDEN_SIZE = 256;
@@ -15,27 +16,16 @@ const DEADLINE_MS = 60_000;
 /** Beside hidden states: frames, encryption, multiplexing, gossip and whatever else the two say meanwhile. */
 const OTHER_PART = 1.25;
 
-const agents: AgentProcess[] = [];
-const ports: number[] = [];
+let pair: AgentPair;
 
 beforeAll(async () => {
-  const cluster = ['--cluster', `formats-${process.pid}`, '--no-mdns', '--threads', '1'];
-  ports.push(await freePort(), await freePort());
-  for (const [index, port] of ports.entries()) {
-    const peer = index === 0 ? [] : ['--peer', `127.0.0.1:${ports[0]}`];
-    agents.push(await AgentProcess.start({ stateDir: temporaryDirectory(`formats-${index}`), args: [...cluster, '--listen', `127.0.0.1:${port}`, ...peer] }));
-  }
-  await agentAt(0).statusWhen((status) => status.coordinator !== null && status.nodes.filter(({ state }) => state === 'alive').length === 2, { timeoutMs: DEADLINE_MS, what: 'two nodes' });
+  pair = await startAgentPair('formats');
 }, DEADLINE_MS * 2);
 
-afterAll(async () => {
-  await Promise.all(agents.map((agent) => agent.kill9()));
-});
+afterAll(() => pair.kill());
 
 function agentAt(index: number): AgentProcess {
-  const agent = agents[index];
-  if (agent === undefined) throw new Error(`agent ${index} was not started`);
-  return agent;
+  return pair.at(index);
 }
 
 async function command(...words: readonly string[]): Promise<string> {
@@ -47,9 +37,9 @@ async function command(...words: readonly string[]): Promise<string> {
 /** Loads, answers greedily, unloads. */
 async function answer(...flags: readonly string[]): Promise<{ text: string; promptTokens: number; bytes: number }> {
   await command('models', 'load', MODEL, '--nodes', '2', ...flags);
-  const before = await bytesSent(ports) ?? 0;
+  const before = await bytesSent(pair.ports) ?? 0;
   const response = await agentAt(0).call({ path: '/v1/completions', json: { model: MODEL, prompt: PROMPT, max_tokens: 12, temperature: 0 }, timeoutMs: DEADLINE_MS });
-  const bytes = (await bytesSent(ports) ?? 0) - before;
+  const bytes = (await bytesSent(pair.ports) ?? 0) - before;
   const body = await response.json() as { choices: { text: string }[]; usage: { prompt_tokens: number } };
   expect(response.status, JSON.stringify(body)).toBe(200);
   await command('models', 'unload', MODEL);
