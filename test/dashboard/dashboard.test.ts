@@ -55,7 +55,7 @@ describe('the dashboard', () => {
 
   it('plans and runs a model, answers, can be stopped, and sees a node go while it answers', async () => {
     const page = await browser.open(address, DESKTOP);
-    await page.getByText('3 nodes').waitFor();
+    await page.locator('#cluster').getByText('3 nodes').waitFor();
 
     await page.getByLabel('Nodes', { exact: true }).fill('3');
     await page.getByRole('button', { name: 'Preview' }).click();
@@ -95,7 +95,7 @@ describe('the dashboard', () => {
     await page.evaluate(WATCH_LOSS);
     const killedMs = Date.now();
     await lost.kill9();
-    await page.getByText('2 nodes').waitFor({ timeout: LOSS_SEEN_MS });
+    await page.locator('#cluster').getByText('2 nodes').waitFor({ timeout: LOSS_SEEN_MS });
     const seenMs = await page.evaluate<number>('window.lossSeen');
     console.log(`the page showed the loss of a node ${((seenMs - killedMs) / 1000).toFixed(2)} s after it was killed`);
     await page.locator('#notice').getByText(/ is gone \(.* serves again, re-planned in/).waitFor();
