@@ -13,6 +13,7 @@ import { DecodeGroups } from './decode-groups.js';
 import { assert } from './errors.js';
 import type { ErrorCode } from './errors.js';
 import { HeadSlots } from './head-slots.js';
+import { LonePrompt } from './lone-prompt.js';
 import type { FinishReason } from './messages.js';
 import { ModelDrafts, NO_GUESSES } from './model-drafts.js';
 import type { DraftAnswer, DraftState, DraftWish, Guesses } from './model-drafts.js';
@@ -23,6 +24,9 @@ import type { GuessSource } from './speculation.js';
 import type { SampledToken, SequenceOperation, SequenceSlice } from './step-types.js';
 import type { NodeId } from './types.js';
 import { WaitingLine } from './waiting-line.js';
+
+/** A prompt of more chunks than this changes how the answers beside it are grouped. */
+const LONG_IN_CHUNKS = 4;
 
 export interface BatchingSettings {
   readonly slots: number;
@@ -110,6 +114,7 @@ export class HeadScheduler {
   /** Round-robin over prompts: the slot whose chunk went last. */
   private lastPrefillSlot = -1;
   private readonly pace = new PrefillPace();
+  private readonly lonePrompt = new LonePrompt();
   private decodedTokens = 0;
   private prefilledTokens = 0;
   private reusedTokens = 0;
@@ -173,8 +178,8 @@ export class HeadScheduler {
   next(): HeadStep | null {
     this.fillSlots();
     if (this.flying.length >= this.maxInFlight()) return null;
-    const decodes = this.decodeCandidates();
     const prefill = this.prefillCandidate();
+    const decodes = this.decodeCandidates(prefill);
     // Turns are strict: two chunks in a row would stand between two tokens of everybody else.
     if (prefill !== null && (!this.isDecoding() || !this.lastWasPrefill)) return this.prefillStep(prefill);
     if (decodes.length > 0) {
@@ -196,11 +201,15 @@ export class HeadScheduler {
     if (index < 0) return { finished: [], drawn: [] };
     const [flown] = this.flying.splice(index, 1);
     if (flown?.kind === 'decode' && (flown.lone?.guesses.tokens.length ?? 0) === 0) {
-      this.pace.decodeMeasured(flown.tokens, computeMicros);
+      this.pace.decodeMeasured(flown.tokens, Math.max(...stageMicros));
+      this.lonePrompt.decodeMeasured(flown.tokens, computeMicros);
       this.groups.measured(flown.tokens, stageMicros, flown.alone ? elapsedMs * 1000 : null);
     }
     if (flown !== undefined) this.measureLone(flown, sampled.length, elapsedMs);
-    if (flown?.kind === 'prefill') this.pace.chunkMeasured(flown.tokens, computeMicros, flown.position);
+    if (flown?.kind === 'prefill') {
+      this.pace.chunkMeasured(flown.tokens, flown.position, Math.max(...stageMicros));
+      this.lonePrompt.chunkMeasured(flown.tokens, computeMicros);
+    }
     const finished: SequenceFinished[] = [];
     const handedOn: TokenDrawn[] = [];
     const answered = new Set<Sequence>();
@@ -307,10 +316,11 @@ export class HeadScheduler {
   }
 
   /** The group that waited longest, when all of it is back; one step for each group is under way at most. */
-  private decodeCandidates(): readonly Sequence[] {
+  private decodeCandidates(prompt: Sequence | null): readonly Sequence[] {
     const decoding = this.slots.running().filter((sequence) => sequence.decoding);
     if (decoding.length === 0) return [];
-    const split = this.groups.split(decoding.map(({ slot }) => slot));
+    const isLong = prompt !== null && leftOf(prompt) > LONG_IN_CHUNKS * this.pace.latestTokens;
+    const split = this.groups.split(decoding.map(({ slot }) => slot), isLong);
     if (this.flying.filter((step) => step.kind === 'decode').length >= split.length) return [];
     let best: readonly Sequence[] = [];
     for (const slots of split) {
@@ -331,7 +341,7 @@ export class HeadScheduler {
   }
 
   private prefillStep(sequence: Sequence): HeadStep {
-    const left = sequence.tokens.length - sequence.sent;
+    const left = leftOf(sequence);
     const count = Math.min(left, this.chunkTokens(sequence));
     const last = count === left;
     const slice: SequenceSlice = { slot: sequence.slot, position: sequence.sent, tokens: count, sample: last };
@@ -385,10 +395,16 @@ export class HeadScheduler {
     return { step, operations: this.slots.takeOperations(), slices, tokens: Int32Array.from(tokens) };
   }
 
-  private chunkTokens({ tokens }: Sequence): number {
+  private chunkTokens({ tokens, sent }: Sequence): number {
     const { stages, batchTokens } = this.settings;
-    return this.isDecoding() ? this.pace.tokens(batchTokens) : this.pace.loneTokens(tokens.length, stages, batchTokens);
+    const decoding = this.slots.running().filter((sequence) => sequence.decoding).length;
+    return decoding > 0 ? this.pace.tokens(sent, batchTokens, this.groups.chunkBudget(decoding)) : this.lonePrompt.tokens(tokens.length, stages, batchTokens);
   }
+}
+
+/** Of a prompt that is being computed: tokens that were not sent. */
+function leftOf({ tokens, sent }: Sequence): number {
+  return tokens.length - sent;
 }
 
 function sum(values: readonly number[]): number {

@@ -4,8 +4,12 @@
  * More groups keep more stages busy at once, but each reads the weights again, and an engine's cost by batch size is no
  * straight line (kernels take several rows at a time). So both are weighed with what steps of each size were measured to
  * cost: a cycle takes as long as the slowest stage needs for all groups, or one group for the whole ring. A group has
- * neighbouring slots, because the engine joins only those. Pure.
+ * neighbouring slots, because the engine joins only those.
+ *
+ * Chunks of a long prompt take turns with decode steps, so half as many groups keep the stages as busy; what is left of
+ * the time that a token may take is the chunks'. Pure.
  */
+import type { ChunkBudget } from './prefill-pace.js';
 
 /** Weight of the newest step of a size. */
 const SMOOTHING = 0.25;
@@ -15,6 +19,10 @@ const JUDGED_STEPS = 3;
 const FORGOTTEN_AFTER_STEPS = 2_048;
 /** Another cut must promise a cycle shorter by this share, or nothing changes. */
 const WORTHWHILE = 0.05;
+/** Beside a prompt, the time between two tokens of an answer grows to so many times the normal one; there is noise besides. */
+export const GAP_BESIDE_PROMPT = 2;
+/** Where the chunk's cost is not known, and this is more than it can be. */
+const GAP_TRIED = 2.75;
 /** A step that the system interrupted says little of the next: samples count up to this many times the average. */
 const OUTLIER = 2;
 
@@ -35,6 +43,8 @@ export class DecodeGroups {
   private steps = 0;
   private groups = 1;
   private decidedFor = 0;
+  /** A cycle in the best number of groups over one in those that go beside a prompt, when both were last known. */
+  private bestShare = 1;
   /** First slot of every group but the first. */
   private bounds: readonly number[] = [];
 
@@ -59,9 +69,12 @@ export class DecodeGroups {
     known.seenAtStep = this.steps;
   }
 
-  /** Cuts the decoding slots (ascending) into groups of neighbours. Groups stay what they are while they are about even. */
-  split(slots: readonly number[]): readonly (readonly number[])[] {
-    const groups = this.count(slots.length);
+  /**
+   * Cuts the decoding slots (ascending) into groups of neighbours. Groups stay what they are while they are about even.
+   * `besidePrompt`: chunks of a long prompt go between their steps.
+   */
+  split(slots: readonly number[], besidePrompt = false): readonly (readonly number[])[] {
+    const groups = this.count(slots.length, besidePrompt);
     if (this.bounds.length === groups - 1) {
       const kept = this.cut(slots);
       const sizes = kept.map((group) => group.length);
@@ -72,10 +85,26 @@ export class DecodeGroups {
     return this.cut(slots);
   }
 
+  /**
+   * What a chunk may cost the slowest stage beside `sequences` in as many groups as there are now; null before anything
+   * was measured. A step that follows a chunk waits for it at every stage; where chunks take turns with steps, all of
+   * both pass a stage between two steps of a group.
+   */
+  chunkBudget(sequences: number): ChunkBudget | null {
+    const step = this.costs.get(Math.ceil(sequences / this.groups));
+    if (step === undefined) return null;
+    const normal = this.cycleMicros(this.groups, sequences) * this.bestShare;
+    const left = (gap: number): number => Math.min(
+      ((gap + 1 / this.groups) * normal - 2 * step.bottleneckMicros) / this.stages,
+      gap * normal / this.groups - step.bottleneckMicros,
+    );
+    return { micros: left(GAP_BESIDE_PROMPT), triedMicros: left(GAP_TRIED) };
+  }
+
   /** How many groups `sequences` are cut into now. */
-  private count(sequences: number): number {
-    const most = Math.max(1, Math.min(this.stages, sequences));
-    if (sequences !== this.decidedFor) {
+  private count(sequences: number, besidePrompt: boolean): number {
+    const most = besidePrompt ? this.groupsBesidePrompt(sequences) : Math.max(1, Math.min(this.stages, sequences));
+    if (sequences !== this.decidedFor || this.groups > most) {
       this.decidedFor = sequences;
       this.groups = Math.min(most, Math.max(1, this.groups));
     }
@@ -91,7 +120,12 @@ export class DecodeGroups {
       if (this.cycleMicros(groups, sequences) < this.cycleMicros(best, sequences) * (1 - WORTHWHILE)) best = groups;
     }
     this.groups = best;
+    if (!besidePrompt) this.bestShare = Math.min(1, this.cycleMicros(best, sequences) / this.cycleMicros(this.groupsBesidePrompt(sequences), sequences));
     return best;
+  }
+
+  private groupsBesidePrompt(sequences: number): number {
+    return Math.max(1, Math.min(Math.ceil(this.stages / 2), sequences));
   }
 
   private isKnown(size: number): boolean {

@@ -1,101 +1,142 @@
 /**
- * How large a chunk of a prompt may be: while other sequences decode, and of a prompt that has the ring for itself.
+ * How large a chunk of a prompt may be while other sequences decode: whatever it may cost a stage, it costs.
  *
- * Chunks and decode steps take turns, so the time between two tokens of a sequence grows by chunk / decode step. Both are
- * measured as the runners' compute time, and the chunk follows: whatever an engine's cost is made of, the next chunk
- * is scaled by how far the last one was off.
- *
- * A lone prompt goes through the stages in chunks, one behind the other. Small chunks keep more stages busy at its two
- * ends; large ones read the weights less often. Both follow from what a step costs with few tokens and what a token more
- * costs. Pure.
+ * What a chunk costs is no straight line (kernels take rows by fours, attention counts what stands before), so each size
+ * is known by its own measurements, and a size that was never seen by what smaller steps would cost instead of it. Pure;
+ * how much a chunk may cost is said by core/decode-groups.ts.
  */
 
-/** A chunk may cost this many decode steps: two would make a token's gap three times the normal one; the rest is margin. */
-export const CHUNK_IN_DECODE_STEPS = 1.5;
-/**
- * Smallest chunk in tokens: a prompt goes on no slower than an answer. Far into a long one, attention alone makes a few
- * tokens cost more than they may.
- */
+/** Smallest chunk in tokens: a prompt goes on no slower than an answer, whatever a token of it costs. */
 export const MIN_PREFILL_CHUNK = 1;
-/** Chunks of a prompt that has the ring for itself: at least so many tokens, in multiples of so many. */
-export const LONE_CHUNK_STEP = 32;
-/** Smaller chunks do not show what a token more costs. */
-const TELLING_TOKENS = 8;
-/** A token more is tried where it cannot make a chunk cost more than this. */
-const MOST_IN_DECODE_STEPS = 2;
-/** A chunk grows or shrinks by no more than this factor from one to the next. */
-const LARGEST_CHANGE = 2;
-/** Weight of the newest decode step. */
-const SMOOTHING = 0.3;
+/** Kernels take so many rows at once: larger chunks are multiples of it. */
+export const CHUNK_STEP = 4;
+/** Weight of the newest sample of a size. */
+const SMOOTHING = 0.25;
+/** A step that the system interrupted says little of the next: samples count up to this many times what was expected. */
+const OUTLIER = 1.3;
+/** A size that cost a little too much is believed less with each chunk, until it is tried again. */
+const FORGIVEN_PER_CHUNK = 0.002;
+const MOST_FORGIVEN = 0.1;
+/** A size that was not seen for so many chunks is not known to the next prompt. */
+const FORGOTTEN_AFTER_CHUNKS = 512;
+/** Between two positions that tell what a token costs for each one before it. */
+const TELLING_DISTANCE = 512;
+
+/** Microseconds of a stage. */
+export interface ChunkBudget {
+  readonly micros: number;
+  /** What a size may cost at worst that was never seen. */
+  readonly triedMicros: number;
+}
+
+interface SizeCost {
+  micros: number;
+  /** Where `micros` was measured. */
+  position: number;
+  seenAtChunk: number;
+  /** Far enough from `position` to tell what lies between. */
+  anchor: { readonly micros: number; readonly position: number };
+}
 
 export class PrefillPace {
-  private decodeMicros = 0;
-  /** Tokens of the last decode step. */
-  private decodeRows = 1;
-  /** The last that was not too small to tell what a token more costs. */
-  private telling: { readonly tokens: number; readonly micros: number } | null = null;
-  /** Null while none was measured beside running answers. */
-  private chunk: number | null = null;
-  /** The last one, and what a token more cost in this prompt; null = not seen yet. */
-  private last: { readonly tokens: number; readonly micros: number; readonly position: number } | null = null;
-  private oneMoreMicros: number | null = null;
+  private readonly costs = new Map<number, SizeCost>();
+  /** Of a stage: a token of a chunk, for each token before it. */
+  private positionMicros = 0;
+  private chunks = 0;
+  /** The last decode step. */
+  private decode: { readonly rows: number; readonly micros: number } | null = null;
+  private latest = CHUNK_STEP;
+  private latestPosition = 0;
+  /** The size that may cost too much and is on its way: one at a time. */
+  private trying: number | null = null;
 
-  /** A decode step of `rows` tokens took `computeMicros`. */
-  decodeMeasured(rows: number, computeMicros: number): void {
-    if (computeMicros <= 0) return;
-    this.decodeRows = rows;
-    // A step that the system interrupted says nothing of what the next one costs.
-    const sample = this.decodeMicros === 0 ? computeMicros : Math.min(computeMicros, this.decodeMicros * LARGEST_CHANGE);
-    this.decodeMicros = this.decodeMicros === 0 ? sample : this.decodeMicros * (1 - SMOOTHING) + sample * SMOOTHING;
+  /** Tokens of the chunk that was last chosen. */
+  get latestTokens(): number {
+    return this.latest;
   }
 
-  /**
-   * A chunk of `tokens` from `position` of its prompt on took `computeMicros`. Chunks of another size than asked for (a
-   * prompt's rest) count by share.
-   */
-  chunkMeasured(tokens: number, computeMicros: number, position: number): void {
-    if (computeMicros <= 0 || tokens <= 0) return;
-    if (tokens >= TELLING_TOKENS) this.telling = { tokens, micros: computeMicros };
-    const { last } = this;
-    if (last !== null && position < last.position) this.oneMoreMicros = null;
-    else if (last !== null && tokens !== last.tokens) this.oneMoreMicros = Math.max(0, (computeMicros - last.micros) / (tokens - last.tokens));
-    this.last = { tokens, micros: computeMicros, position };
-    if (this.decodeMicros === 0) return;
-    const before = this.chunk ?? this.firstChunk();
-    this.chunk = Math.min(before * LARGEST_CHANGE, Math.max(before / LARGEST_CHANGE, this.affordable(tokens, computeMicros)));
+  /** A decode step of `rows` tokens cost the slowest stage `micros`. */
+  decodeMeasured(rows: number, micros: number): void {
+    if (rows < 1 || micros <= 0) return;
+    this.decode = { rows, micros: this.decode?.rows === rows ? blended(this.decode.micros, micros) : micros };
   }
 
-  /** Tokens that the next chunk may have, at most `batchTokens`. */
-  tokens(batchTokens: number): number {
-    return Math.min(batchTokens, Math.max(MIN_PREFILL_CHUNK, Math.floor(this.chunk ?? this.firstChunk())));
+  /** A chunk of `tokens` from `position` of its prompt on cost the slowest stage `micros`. */
+  chunkMeasured(tokens: number, position: number, micros: number): void {
+    if (tokens < 1 || micros <= 0) return;
+    this.chunks += 1;
+    if (tokens === this.trying) this.trying = null;
+    const known = this.costs.get(tokens);
+    if (known === undefined) {
+      this.costs.set(tokens, { micros, position, seenAtChunk: this.chunks, anchor: { micros, position } });
+      return;
+    }
+    known.micros = blended(this.at(known, tokens, position), micros);
+    known.position = position;
+    known.seenAtChunk = this.chunks;
+    const distance = position - known.anchor.position;
+    if (Math.abs(distance) < TELLING_DISTANCE) return;
+    const slope = Math.max(0, (known.micros - known.anchor.micros) / (tokens * distance));
+    this.positionMicros = this.positionMicros === 0 ? slope : this.positionMicros + (slope - this.positionMicros) * SMOOTHING;
+    known.anchor = { micros: known.micros, position };
   }
 
-  /**
-   * Tokens in each chunk of a lone prompt of `promptTokens`, at most `batchTokens`. With `c` tokens in a chunk the ring takes
-   * (promptTokens / c + stages - 1) * (weights + c * token) / stages, which is least where c is the root below.
-   */
-  loneTokens(promptTokens: number, stages: number, batchTokens: number): number {
-    if (stages === 1) return batchTokens;
-    const { telling, decodeRows, decodeMicros } = this;
-    if (telling === null || decodeMicros === 0 || telling.tokens <= decodeRows || telling.micros <= decodeMicros) return batchTokens;
-    const tokenMicros = (telling.micros - decodeMicros) / (telling.tokens - decodeRows);
-    const weightsMicros = Math.max(0, decodeMicros - decodeRows * tokenMicros);
-    const best = Math.sqrt(promptTokens * weightsMicros / ((stages - 1) * tokenMicros));
-    return Math.min(batchTokens, LONE_CHUNK_STEP * Math.max(1, Math.round(best / LONE_CHUNK_STEP)));
+  /** Tokens of the next chunk, from `position` of its prompt on; null = nothing is known of what it may cost. */
+  tokens(position: number, batchTokens: number, budget: ChunkBudget | null): number {
+    if (position <= this.latestPosition) this.anotherPrompt();
+    this.latestPosition = position;
+    this.latest = budget === null ? MIN_PREFILL_CHUNK : this.largest(position, batchTokens, budget);
+    return this.latest;
   }
 
-  private affordable(tokens: number, micros: number): number {
-    const budget = CHUNK_IN_DECODE_STEPS * this.decodeMicros;
-    const byShare = tokens * budget / micros;
-    // Where little of the cost is in the tokens, a share of a token never becomes a whole one.
-    const hasRoom = this.oneMoreMicros === null
-      ? micros * (tokens + 1) / tokens <= MOST_IN_DECODE_STEPS * this.decodeMicros
-      : micros + this.oneMoreMicros <= budget;
-    return hasRoom ? Math.max(tokens + 1, byShare) : byShare;
+  private largest(position: number, batchTokens: number, budget: ChunkBudget): number {
+    let best = MIN_PREFILL_CHUNK;
+    let bestMicros = this.expected(best, position) ?? this.insteadOf(best, null, position);
+    for (let size = 2; size <= batchTokens; size += size < CHUNK_STEP ? size : CHUNK_STEP) {
+      const expected = this.expected(size, position);
+      const most = this.insteadOf(size, { tokens: best, micros: bestMicros }, position);
+      const micros = Math.min(expected ?? most, most);
+      if (micros > budget.micros) {
+        const isTried = expected === null ? micros <= budget.triedMicros : micros * (1 - this.forgiven(size)) <= budget.micros;
+        if (!isTried || this.trying !== null) return best;
+        this.trying = size;
+        return size;
+      }
+      best = size;
+      bestMicros = micros;
+    }
+    return best;
   }
 
-  /** A token of a chunk costs no more than one of a decode step, which reads the same weights for fewer of them. */
-  private firstChunk(): number {
-    return CHUNK_IN_DECODE_STEPS * this.decodeRows;
+  /** No more than steps of another size that carry as much: a larger one reads the weights less often. */
+  private insteadOf(tokens: number, smaller: { readonly tokens: number; readonly micros: number } | null, position: number): number {
+    const { decode } = this;
+    const asDecode = decode === null ? Number.POSITIVE_INFINITY : Math.ceil(tokens / decode.rows) * decode.micros + tokens * this.positionMicros * position;
+    if (smaller === null) return asDecode;
+    const times = tokens / smaller.tokens;
+    return Math.min(asDecode, (smaller.tokens < CHUNK_STEP ? Math.ceil(times) : times) * smaller.micros);
   }
+
+  private expected(tokens: number, position: number): number | null {
+    const known = this.costs.get(tokens);
+    return known === undefined ? null : this.at(known, tokens, position);
+  }
+
+  private at({ micros, position: measuredAt }: SizeCost, tokens: number, position: number): number {
+    return Math.max(1, micros + tokens * this.positionMicros * (position - measuredAt));
+  }
+
+  private forgiven(tokens: number): number {
+    const age = this.chunks - (this.costs.get(tokens)?.seenAtChunk ?? this.chunks);
+    return Math.min(MOST_FORGIVEN, age * FORGIVEN_PER_CHUNK);
+  }
+
+  private anotherPrompt(): void {
+    this.trying = null;
+    for (const [tokens, { seenAtChunk }] of this.costs) if (this.chunks - seenAtChunk > FORGOTTEN_AFTER_CHUNKS) this.costs.delete(tokens);
+  }
+}
+
+function blended(average: number, sample: number): number {
+  return average + (Math.min(sample, average * OUTLIER) - average) * SMOOTHING;
 }

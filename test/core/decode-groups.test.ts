@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { DecodeGroups } from '../../src/core/decode-groups.js';
+import { DecodeGroups, GAP_BESIDE_PROMPT } from '../../src/core/decode-groups.js';
 
 const slots = (count: number, from = 0): number[] => Array.from({ length: count }, (_, index) => from + index);
 
@@ -58,5 +58,47 @@ describe('groups of decoding sequences', () => {
       expect(split.length).toBeLessThanOrEqual(3);
       for (const group of split) groups.measured(group.length, [random(1_000), random(1_000), random(1_000)], null);
     }
+  });
+});
+
+describe('groups beside a long prompt', () => {
+  const even = (rows: number): readonly number[] => [20_000 + 4_500 * rows, 20_000 + 4_500 * rows];
+
+  it('are half as many as stages, and as before when it is over', () => {
+    const groups = new DecodeGroups(2);
+    expect(settle(groups, slots(8), even)).toHaveLength(2);
+    expect(groups.split(slots(8), true)).toEqual([slots(8)]);
+    expect(settle(groups, slots(8), even)).toHaveLength(2);
+    const four = new DecodeGroups(4);
+    settle(four, slots(8), (rows) => [...even(rows), ...even(rows)]);
+    expect(four.split(slots(8), true)).toHaveLength(2);
+    expect(new DecodeGroups(1).split(slots(8), true)).toHaveLength(1);
+  });
+
+  it('leave a chunk what a token may take more than it does, one or two stages long', () => {
+    expect(new DecodeGroups(2).chunkBudget(4)).toBeNull();
+    for (const stages of [1, 2]) {
+      const groups = new DecodeGroups(stages);
+      const cost = (rows: number): readonly number[] => even(rows).slice(0, stages);
+      const normalMicros = Math.min(...Array.from({ length: stages }, (_, index) => Math.max(stages, index + 1) * (cost(4 / (index + 1))[0] ?? 0)));
+      settle(groups, slots(4), cost);
+      groups.split(slots(4), true);
+      const chunk = groups.chunkBudget(4)?.micros ?? 0;
+      const step = cost(4)[0] ?? 0;
+      // The first step after a chunk came between waits for it at every stage; it left when the one before was back.
+      const longest = stages * chunk + 2 * step - normalMicros;
+      expect(longest / normalMicros).toBeCloseTo(GAP_BESIDE_PROMPT, 5);
+      expect((step + chunk) / normalMicros).toBeLessThanOrEqual(GAP_BESIDE_PROMPT + 1e-9);
+    }
+  });
+
+  it('count what a token takes in the best cut, whatever the one beside the prompt takes', () => {
+    const groups = new DecodeGroups(2);
+    const linear = (rows: number): readonly number[] => [10_000 * rows, 10_000 * rows];
+    settle(groups, slots(8), linear);
+    groups.split(slots(8), true);
+    // Two groups of four take 80 ms, one of eight 160.
+    for (let step = 0; step < 8; step += 1) groups.measured(8, linear(8), 160_000);
+    expect(groups.chunkBudget(8)?.micros).toBeLessThanOrEqual(GAP_BESIDE_PROMPT * 80_000 - 80_000);
   });
 });

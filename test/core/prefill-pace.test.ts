@@ -1,100 +1,95 @@
 import { describe, expect, it } from 'vitest';
-import { stepTokens } from '../../src/core/step-size.js';
-import { CHUNK_IN_DECODE_STEPS, LONE_CHUNK_STEP, MIN_PREFILL_CHUNK, PrefillPace } from '../../src/core/prefill-pace.js';
+import { CHUNK_STEP, MIN_PREFILL_CHUNK, PrefillPace } from '../../src/core/prefill-pace.js';
 
-/** Chunks one after the other on an engine with this cost. */
-function settled(pace: PrefillPace, costMicros: (tokens: number) => number, batchTokens = 512): number {
-  for (let round = 0; round < 20; round += 1) {
-    const tokens = pace.tokens(batchTokens);
-    pace.chunkMeasured(tokens, costMicros(tokens), round);
+type Cost = (tokens: number, position: number) => number;
+
+const BATCH = 512;
+const budgetOf = (micros: number): { micros: number; triedMicros: number } => ({ micros, triedMicros: 1.7 * micros });
+
+/** As on a core of an x86 server: four rows at once, the rest one by one. */
+const BY_FOURS: Cost = (tokens) => 37_000 * Math.floor(tokens / 4) + 19_500 * (tokens % 4);
+
+/** A prompt's chunks one after the other; what each cost. */
+function prompt(pace: PrefillPace, cost: Cost, { tokens, budget, batch = BATCH, noise = () => 1 }: {
+  readonly tokens: number; readonly budget: number; readonly batch?: number; readonly noise?: () => number;
+}): readonly { readonly tokens: number; readonly micros: number }[] {
+  const chunks: { tokens: number; micros: number }[] = [];
+  for (let position = 0; position < tokens;) {
+    const size = Math.min(tokens - position, pace.tokens(position, batch, budgetOf(budget)));
+    const micros = cost(size, position) * noise();
+    pace.chunkMeasured(size, position, micros);
+    chunks.push({ tokens: size, micros });
+    position += size;
   }
-  return pace.tokens(batchTokens);
+  return chunks;
+}
+
+/** What could have been, had all costs been known. */
+function bestSize(cost: Cost, budget: number, position = 0): number {
+  let best = MIN_PREFILL_CHUNK;
+  for (let size = 2; size <= BATCH; size += size < CHUNK_STEP ? size : CHUNK_STEP) if (cost(size, position) <= budget) best = size;
+  return best;
 }
 
 describe('the size of chunks beside running answers', () => {
-  it('settles where a chunk costs what it may, whatever the cost is made of', () => {
-    for (const costMicros of [(tokens: number) => 2_000 * tokens, (tokens: number) => 40_000 + 500 * tokens]) {
-      const pace = new PrefillPace();
-      pace.decodeMeasured(1, 50_000);
-      const share = costMicros(settled(pace, costMicros)) / 50_000;
-      expect(share).toBeLessThanOrEqual(CHUNK_IN_DECODE_STEPS);
-      expect(share).toBeGreaterThan(CHUNK_IN_DECODE_STEPS * 0.8);
-    }
-  });
-
-  it('begins with a chunk that costs no more than it may, by what decode steps cost', () => {
-    for (const rows of [4, 8, 16]) {
-      const pace = new PrefillPace();
-      const costMicros = (tokens: number): number => 40_000 + 10_000 * tokens;
-      pace.decodeMeasured(rows, costMicros(rows));
-      expect(costMicros(pace.tokens(512)) / costMicros(rows)).toBeLessThanOrEqual(CHUNK_IN_DECODE_STEPS);
-    }
-    // Nothing is known yet: the least.
-    expect(new PrefillPace().tokens(512)).toBe(MIN_PREFILL_CHUNK);
-  });
-
-  it('keeps to the budget where a token of a long prompt comes to cost more than a decode step, in one prompt after the other', () => {
+  it.each<[string, Cost]>([
+    ['is all in the tokens', (tokens) => 2_000 * tokens],
+    ['is mostly in the weights', (tokens) => 40_000 + 500 * tokens],
+    ['comes by fours', BY_FOURS],
+  ])('settles at the largest that costs what it may, where the cost %s', (_name, cost) => {
     const pace = new PrefillPace();
-    const costMicros = (tokens: number, position: number): number => 40_000 + tokens * (10_000 + 20 * position);
-    pace.decodeMeasured(4, costMicros(4, 0));
-    for (let prompt = 0; prompt < 2; prompt += 1) {
-      let over = 0;
-      for (let position = 0; position < 3_000;) {
-        const tokens = pace.tokens(512);
-        const cost = costMicros(tokens, position);
-        pace.chunkMeasured(tokens, cost, position);
-        // The first one of a prompt does not know that it begins anew, and what one more costs is tried once.
-        if (tokens > MIN_PREFILL_CHUNK && cost > 1.1 * CHUNK_IN_DECODE_STEPS * costMicros(4, 0)) over += 1;
-        position += tokens;
-      }
-      expect(over).toBeLessThanOrEqual(1);
+    pace.decodeMeasured(4, cost(4, 0));
+    const settled = prompt(pace, cost, { tokens: 12_000, budget: 90_000 }).slice(-60, -1).map(({ tokens }) => tokens);
+    const best = bestSize(cost, 90_000);
+    expect(settled.filter((tokens) => tokens === best).length).toBeGreaterThan(40);
+    // What costs a little more is tried again and again.
+    expect(Math.max(...settled)).toBeLessThanOrEqual(Math.max(1.25 * best, best + CHUNK_STEP));
+  });
+
+  it('begins with what steps of the answers say, and never costs more than the most that is tried', () => {
+    for (const rows of [1, 2, 4, 8]) {
+      const pace = new PrefillPace();
+      pace.decodeMeasured(rows, BY_FOURS(rows, 0));
+      for (const { micros } of prompt(pace, BY_FOURS, { tokens: 400, budget: 80_000 })) expect(micros).toBeLessThanOrEqual(1.7 * 80_000);
     }
+    expect(new PrefillPace().tokens(0, BATCH, null)).toBe(MIN_PREFILL_CHUNK);
+  });
+
+  it('shrinks where attention comes to cost more than the weights, and grows again with the next prompt', () => {
+    const cost: Cost = (tokens, position) => BY_FOURS(tokens, 0) + 3.4 * position * tokens;
+    const pace = new PrefillPace();
+    pace.decodeMeasured(4, cost(4, 0));
+    for (let round = 0; round < 3; round += 1) {
+      const chunks = prompt(pace, cost, { tokens: 6_000, budget: 110_000 });
+      const over = chunks.filter(({ micros }) => micros > 1.25 * 110_000);
+      expect(over.length, `over what they may: ${over.map(({ tokens }) => tokens).join(' ')}`).toBeLessThanOrEqual(round === 0 ? 6 : 2);
+      expect(chunks.at(0)?.tokens).toBeGreaterThanOrEqual(8);
+      expect(chunks.at(-2)?.tokens).toBe(bestSize(cost, 110_000, 6_000));
+    }
+  });
+
+  it('comes back to its size after steps that the system interrupted', () => {
+    let state = 3;
+    const noise = (): number => {
+      state = (Math.imul(state, 1_103_515_245) + 12_345) >>> 0;
+      const part = (state >>> 8) / 2 ** 24;
+      return part > 0.97 ? 2 : 0.9 + 0.2 * part;
+    };
+    const pace = new PrefillPace();
+    pace.decodeMeasured(4, 37_000);
+    const chunks = prompt(pace, BY_FOURS, { tokens: 8_000, budget: 90_000, noise });
+    const atBest = chunks.filter(({ tokens }) => tokens === bestSize(BY_FOURS, 90_000)).length / chunks.length;
+    expect(atBest).toBeGreaterThan(0.7);
+    expect(Math.max(...chunks.map(({ tokens }) => tokens))).toBeLessThanOrEqual(12);
   });
 
   it('stays between the smallest chunk and a batch', () => {
     const slow = new PrefillPace();
-    slow.decodeMeasured(1, 10);
-    expect(settled(slow, (tokens) => 1_000 * tokens)).toBe(MIN_PREFILL_CHUNK);
+    slow.decodeMeasured(1, 1_000);
+    expect(prompt(slow, (tokens) => 1_000 * tokens, { tokens: 40, budget: 500 }).every(({ tokens }) => tokens === MIN_PREFILL_CHUNK)).toBe(true);
     const fast = new PrefillPace();
-    fast.decodeMeasured(1, 1_000_000);
-    expect(settled(fast, () => 10)).toBe(512);
-  });
-
-  it('is not misled by a single step that was interrupted', () => {
-    const pace = new PrefillPace();
-    for (let step = 0; step < 10; step += 1) pace.decodeMeasured(1, 10_000);
-    const before = settled(pace, (tokens) => 500 * tokens);
-    pace.decodeMeasured(1, 900_000);
-    expect(settled(pace, (tokens) => 500 * tokens)).toBeLessThan(before * 1.5);
-  });
-});
-
-describe('the chunks of a prompt that has the ring for itself', () => {
-  /** Chunks through stages of equal speed: when the last one leaves the last stage. */
-  function ringMicros(prompt: number, chunk: number, stages: number, costMicros: (tokens: number) => number): number {
-    return (Math.ceil(prompt / chunk) + stages - 1) * costMicros(chunk) / stages;
-  }
-
-  function learned(costMicros: (tokens: number) => number, rows = 1): PrefillPace {
-    const pace = new PrefillPace();
-    pace.decodeMeasured(rows, costMicros(rows));
-    pace.chunkMeasured(256, costMicros(256), 0);
-    return pace;
-  }
-
-  it('are about as good as the best ones, on an engine that computes and on one that reads weights', () => {
-    for (const costMicros of [(tokens: number) => 70_000 + 20_000 * tokens, (tokens: number) => 10_000 + 200 * tokens, (tokens: number) => 30_000 + 50 * tokens]) {
-      for (const [stages, prompt, rows] of [[2, 300, 1], [2, 2_048, 1], [2, 2_048, 16], [3, 2_048, 4], [3, 8_000, 1], [6, 8_000, 1]] as const) {
-        const chunk = learned(costMicros, rows).loneTokens(prompt, stages, stepTokens(stages));
-        const best = Math.min(...Array.from({ length: 8 }, (_, index) => ringMicros(prompt, 32 * (index + 1), stages, costMicros)));
-        expect(ringMicros(prompt, chunk, stages, costMicros), `${prompt} tokens, ${stages} stages, chunks of ${chunk}`).toBeLessThanOrEqual(1.15 * best);
-      }
-    }
-  });
-
-  it('are as large as a step may be before anything was measured, and always in a ring of one', () => {
-    expect(new PrefillPace().loneTokens(2_048, 2, 256)).toBe(256);
-    expect(learned((tokens) => 20_000 * tokens).loneTokens(2_048, 1, 512)).toBe(512);
-    expect(learned((tokens) => 20_000 * tokens).loneTokens(100, 8, 512)).toBe(LONE_CHUNK_STEP);
+    fast.decodeMeasured(1, 1_000);
+    prompt(fast, () => 10, { tokens: 4_000, budget: 1_000_000, batch: 64 });
+    expect(fast.tokens(0, 64, budgetOf(1_000_000))).toBe(64);
   });
 });
