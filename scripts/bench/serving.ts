@@ -16,9 +16,11 @@ import { spreadOf } from './statistics.js';
 
 const SLOTS = 16;
 /** Each answer's first tokens, while others still begin, are not counted. */
-const UNCOUNTED_TOKENS = 8;
+const UNCOUNTED_TOKENS = 24;
+/** Before anything is measured: an agent is started once and answers for days, and V8 compiles for the first minutes. */
+const WARM_UP = { answers: SLOTS, tokens: 192 } as const;
 const CONTEXT_TOKENS = 2_304;
-const ANSWER_TOKENS = 72;
+const ANSWER_TOKENS = 144;
 const SEQUENCE_COUNTS = [1, 2, 4, 8, 16] as const;
 const PREFIX_TOKENS = 1_000;
 const PROMPT_TOKENS = 8;
@@ -53,7 +55,7 @@ export async function measureServing(options: Omit<RingOptions, 'slots' | 'pinne
     const ask = (question: Question): Promise<Stream> => answerTimes(first, options.model, question);
     const fresh = freshPrompts();
     const firstTokenMs = async (prompt: readonly number[]): Promise<number> => (await ask({ prompt, tokens: 1, temperature: 1, seed: 1 })).times[0] ?? Number.NaN;
-    await ask({ prompt: fresh(PROMPT_TOKENS), tokens: 4, temperature: 1, seed: 1 });
+    await Promise.all(Array.from({ length: WARM_UP.answers }, (_, seed) => ask({ prompt: fresh(PROMPT_TOKENS), tokens: WARM_UP.tokens, temperature: 1, seed })));
     const otherWork = watchOtherWork(agents.map(({ pid }) => pid));
     const rates: RateSample[] = [];
     for (const sequences of counts) {

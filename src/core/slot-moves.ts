@@ -6,7 +6,7 @@
  * tells the stages with the slot operations, so that a slot means the same everywhere.
  */
 
-/** Decode steps over holes before sequences move. */
+/** Decode steps of a group over holes before sequences move. */
 const PATIENCE_STEPS = 8;
 
 export type SlotUse = 'running' | 'retained' | 'empty';
@@ -18,17 +18,20 @@ export interface SlotMove {
 }
 
 export class SlotMoves {
-  private holeySteps = 0;
+  /** First slot of a group -> its steps over holes since it had none. Groups take turns. */
+  private readonly holeySteps = new Map<number, number>();
 
   /** Before a decode step over `slots` (ascending): the moves to make first, in order. */
   beforeDecode(slots: readonly number[], uses: readonly SlotUse[]): readonly SlotMove[] {
+    const first = slots[0] ?? 0;
     if (!hasHole(slots, uses)) {
-      this.holeySteps = 0;
+      this.holeySteps.delete(first);
       return [];
     }
-    this.holeySteps += 1;
-    if (this.holeySteps <= PATIENCE_STEPS) return [];
-    this.holeySteps = 0;
+    const steps = (this.holeySteps.get(first) ?? 0) + 1;
+    this.holeySteps.set(first, steps);
+    if (steps <= PATIENCE_STEPS) return [];
+    this.holeySteps.clear();
     return together(uses);
   }
 }
