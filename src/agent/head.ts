@@ -17,6 +17,8 @@ import type { ActivationHeader } from '../wire/activation-codec.js';
 
 /** Longest list of tokens that a request may bring, whatever the context. */
 const MAX_LOGIT_BIAS = 4_096;
+/** A token may wait so long for the stage's processor. */
+const HOLD_MS = 30;
 /** Weight of the newest sample in the running averages of hop figures. */
 const HOP_SMOOTHING = 0.05;
 
@@ -61,6 +63,9 @@ export class Head {
   private stageMicros: readonly number[] = [];
   private taken = 0;
   private hadRequests = false;
+  /** Words to origins that wait until this node's stage is done with a step, in order. */
+  private held: (() => void)[] = [];
+  private cancelHold: (() => void) | null = null;
   private closed = false;
 
   constructor(
@@ -127,11 +132,28 @@ export class Head {
     // The ring waits for the next step; people can wait that long for a word.
     this.pump();
     const { planId } = this.plan;
-    for (const { origin, reusedTokens, ...token } of drawn) {
-      this.ports.send(origin, { kind: 'token', planId, ...token, ...(token.index > 0 || reusedTokens === 0 ? {} : { reusedTokens }) });
+    const tell = (): void => {
+      for (const { origin, reusedTokens, ...token } of drawn) {
+        this.ports.send(origin, { kind: 'token', planId, ...token, ...(token.index > 0 || reusedTokens === 0 ? {} : { reusedTokens }) });
+      }
+      for (const { origin, ...end } of finished) this.ports.send(origin, { kind: 'finished', planId, ...end });
+    };
+    if (finished.length === 0 && drawn.every(({ index }) => index > 0) && this.stageWillRest()) {
+      this.held.push(tell);
+      this.cancelHold ??= this.ports.clock.after(HOLD_MS, () => this.tellHeld());
+    } else {
+      this.tellHeld();
+      tell();
     }
-    for (const { origin, ...end } of finished) this.ports.send(origin, { kind: 'finished', planId, ...end });
     this.noteRequests();
+  }
+
+  /** This node's stage has passed a step on. */
+  stagePassedOn(): void {
+    if (this.held.length === 0) return;
+    this.cancelHold?.();
+    // First what the next stage waits for leaves this node.
+    this.cancelHold = this.ports.clock.after(0, () => this.tellHeld());
   }
 
   /** How many run or wait now, and how many came so far. */
@@ -169,9 +191,24 @@ export class Head {
   close(reason: string): void {
     if (this.closed) return;
     this.closed = true;
+    this.tellHeld();
     for (const request of this.scheduler.unfinished()) {
       this.ports.send(request.origin, { kind: 'refused', requestId: request.requestId, planId: this.plan.planId, code: 'wrong_plan', message: reason });
     }
+  }
+
+  /**
+   * The only step in the ring has just entered this node's stage, and the others come after it. What an answer costs an
+   * agent would slow the stage down now, and nobody then: they often share a processor.
+   */
+  private stageWillRest(): boolean {
+    return this.plan.stages.length > 1 && this.scheduler.inFlight === 1;
+  }
+
+  private tellHeld(): void {
+    this.cancelHold?.();
+    this.cancelHold = null;
+    for (const tell of this.held.splice(0)) tell();
   }
 
   private noteRequests(): void {

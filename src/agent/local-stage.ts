@@ -29,6 +29,8 @@ export interface LocalStageEvents {
   sampled(header: ActivationHeader): void;
   /** Head only: a step came around (or, alone, out of the runner). */
   stepReturned(header: ActivationHeader): void;
+  /** Head only: the runner is done with a step, and it is on its way to the next stage. */
+  passedOn(): void;
   /** Head only: the ring is joined up and the runner is loaded. */
   becameReady(): void;
 }
@@ -347,7 +349,11 @@ export class LocalStage {
   private fromRunner(body: Uint8Array): void {
     if (this.stopped) return;
     try {
-      if (!this.isTail) return this.pass(body);
+      if (!this.isTail) {
+        this.pass(body);
+        if (this.isHead) this.events.passedOn();
+        return;
+      }
       const header = decodeActivationHeader(body);
       // First what the ring waits for.
       if (this.isHead) this.events.stepReturned(header);

@@ -60,6 +60,7 @@ export class StageWorker {
           statusChanged: () => this.ports.changed(),
           sampled: (header) => this.sampled(entry, header),
           stepReturned: (header) => entry.head?.stepReturned(header),
+          passedOn: () => entry.head?.stagePassedOn(),
           becameReady: () => {
             entry.draft = this.draftOf(entry);
             entry.head = new Head(plan, entry.stage, {

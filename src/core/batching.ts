@@ -265,11 +265,16 @@ export class HeadScheduler {
     this.drafts.answer(answer);
   }
 
+  /** Steps that are in the ring. */
+  get inFlight(): number {
+    return this.flying.length;
+  }
+
   counters(): BatchingCounters {
     return {
       running: this.slots.running().length,
       queued: this.queue.size,
-      inFlight: this.flying.length,
+      inFlight: this.inFlight,
       steps: this.nextStep - 1,
       decodedTokens: this.decodedTokens,
       prefilledTokens: this.prefilledTokens,

@@ -55,7 +55,7 @@ async function middle(frames: readonly Uint8Array[]): Promise<{ readonly taken: 
   const stage = new LocalStage(PLAN, own, { threads: 1 }, {
     network: network as Network, library: library as ModelLibrary, remote: { header: () => Promise.reject(new RingError('internal', 'no')), tensor: () => Promise.reject(new RingError('internal', 'no')) },
     runners: new RunnerPool(launcher, still, SILENT), clock: still, log: SILENT,
-  }, { statusChanged: () => undefined, sampled: () => undefined, stepReturned: () => undefined, becameReady: () => undefined });
+  }, { statusChanged: () => undefined, sampled: () => undefined, stepReturned: () => undefined, passedOn: () => undefined, becameReady: () => undefined });
   const settle = (): Promise<void> => new Promise((resolve) => setImmediate(() => setImmediate(resolve)));
   await stage.start();
   stage.acceptLink('a', linkOf(frames));
