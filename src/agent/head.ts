@@ -3,7 +3,7 @@
  * the ring through its own stage. One per active plan whose first stage is on this node.
  */
 import { HeadScheduler } from '../core/batching.js';
-import type { BatchingCounters } from '../core/batching.js';
+import type { BatchingCounters } from '../core/head-types.js';
 import type { ControlMessage, GenerateMessage } from '../core/messages.js';
 import type { DraftAnswer, DraftState, DraftWish } from '../core/model-drafts.js';
 import { StageLoad } from '../core/stage-load.js';

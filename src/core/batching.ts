@@ -11,8 +11,8 @@
  */
 import { DecodeGroups } from './decode-groups.js';
 import { assert } from './errors.js';
-import type { ErrorCode } from './errors.js';
 import { HeadSlots } from './head-slots.js';
+import type { AdmitResult, BatchingCounters, GuessCounters, HeadStep, SequenceFinished, StepResults, TokenDrawn } from './head-types.js';
 import { LonePrompt } from './lone-prompt.js';
 import type { FinishReason } from './messages.js';
 import { ModelDrafts, NO_GUESSES } from './model-drafts.js';
@@ -21,7 +21,7 @@ import { PrefillPace } from './prefill-pace.js';
 import type { Sequence, SequenceRequest } from './sequence.js';
 import { MAX_DRAFT_TOKENS, Speculation } from './speculation.js';
 import type { GuessSource } from './speculation.js';
-import type { SampledToken, SequenceOperation, SequenceSlice } from './step-types.js';
+import type { SampledToken, SequenceSlice } from './step-types.js';
 import type { NodeId } from './types.js';
 import { WaitingLine } from './waiting-line.js';
 
@@ -38,41 +38,6 @@ export interface BatchingSettings {
   readonly canRollBack: boolean;
 }
 
-/** A step that enters the ring. `tokens` has one id per token, in slice order. */
-export interface HeadStep {
-  readonly step: number;
-  readonly operations: readonly SequenceOperation[];
-  readonly slices: readonly SequenceSlice[];
-  readonly tokens: Int32Array;
-}
-
-export interface SequenceFinished {
-  readonly requestId: string;
-  readonly origin: NodeId;
-  readonly reason: FinishReason;
-  /** Tokens drawn in all, an end-of-generation token included. */
-  readonly tokens: number;
-}
-
-/** A token of a sequence whose tokens the head hands on. */
-export interface TokenDrawn {
-  readonly requestId: string;
-  readonly origin: NodeId;
-  /** Index in the answer, 0-based. */
-  readonly index: number;
-  readonly token: number;
-  readonly endOfGeneration: boolean;
-  /** Tokens of the prompt that were not computed. */
-  readonly reusedTokens: number;
-}
-
-export interface StepResults {
-  readonly finished: readonly SequenceFinished[];
-  readonly drawn: readonly TokenDrawn[];
-}
-
-export type AdmitResult = { readonly kind: 'admitted' } | { readonly kind: 'refused'; readonly code: ErrorCode; readonly message: string };
-
 interface FlyingStep {
   readonly step: number;
   readonly kind: 'decode' | 'prefill' | 'operations';
@@ -81,26 +46,10 @@ interface FlyingStep {
   readonly position: number;
   /** Nothing else was under way when it was sent. */
   readonly alone: boolean;
+  /** How many groups the decoding sequences were cut into; null with a prompt's chunk under way. */
+  readonly groups: number | null;
   /** The only sequence of a decode step, with its guesses. */
   readonly lone: { readonly sequence: Sequence; readonly guesses: Guesses; readonly quiet: number | null } | null;
-}
-
-export interface BatchingCounters {
-  readonly running: number;
-  readonly queued: number;
-  readonly inFlight: number;
-  readonly steps: number;
-  readonly decodedTokens: number;
-  readonly prefilledTokens: number;
-  /** Prompt tokens that were not computed, because a slot held them already. */
-  readonly reusedTokens: number;
-  /** Guesses that were sent, and those that were right. */
-  readonly guesses: Readonly<Record<GuessSource, GuessCounters>>;
-}
-
-export interface GuessCounters {
-  readonly drafted: number;
-  readonly accepted: number;
 }
 
 export class HeadScheduler {
@@ -121,6 +70,9 @@ export class HeadScheduler {
   private readonly guessed: Record<GuessSource, GuessCounters> = { text: { drafted: 0, accepted: 0 }, model: { drafted: 0, accepted: 0 } };
   private readonly drafts = new ModelDrafts();
   private readonly groups: DecodeGroups;
+  private groupCount = 1;
+  /** The last step with a prompt's chunk. */
+  private lastPrefillStep = 0;
 
   constructor(private readonly settings: BatchingSettings) {
     assert(settings.slots >= 1 && settings.stages >= 1 && settings.batchTokens >= 1, 'a ring has slots, stages and a batch');
@@ -204,6 +156,9 @@ export class HeadScheduler {
       this.pace.decodeMeasured(flown.tokens, Math.max(...stageMicros));
       this.lonePrompt.decodeMeasured(flown.tokens, computeMicros);
       this.groups.measured(flown.tokens, stageMicros, flown.alone ? elapsedMs * 1000 : null);
+    }
+    if (flown?.kind === 'decode' && flown.groups !== null && flown.lone === null && this.lastPrefillStep < step) {
+      this.groups.cycleMeasured(flown.groups, flown.tokens, elapsedMs * 1000);
     }
     if (flown !== undefined) this.measureLone(flown, sampled.length, elapsedMs);
     if (flown?.kind === 'prefill') {
@@ -326,6 +281,7 @@ export class HeadScheduler {
     if (decoding.length === 0) return [];
     const isLong = prompt !== null && leftOf(prompt) > LONG_IN_CHUNKS * this.pace.latestTokens;
     const split = this.groups.split(decoding.map(({ slot }) => slot), isLong);
+    this.groupCount = split.length;
     if (this.flying.filter((step) => step.kind === 'decode').length >= split.length) return [];
     let best: readonly Sequence[] = [];
     for (const slots of split) {
@@ -396,7 +352,9 @@ export class HeadScheduler {
   private makeStep(kind: FlyingStep['kind'], slices: readonly SequenceSlice[], tokens: readonly number[], lone: FlyingStep['lone'] = null): HeadStep {
     const step = this.nextStep;
     this.nextStep += 1;
-    this.flying.push({ step, kind, tokens: tokens.length, position: slices[0]?.position ?? 0, alone: this.flying.length === 0, lone });
+    if (kind === 'prefill') this.lastPrefillStep = step;
+    const groups = this.flying.every((other) => other.kind === 'decode') ? this.groupCount : null;
+    this.flying.push({ step, kind, tokens: tokens.length, position: slices[0]?.position ?? 0, alone: this.flying.length === 0, groups, lone });
     return { step, operations: this.slots.takeOperations(), slices, tokens: Int32Array.from(tokens) };
   }
 

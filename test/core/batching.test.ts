@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { HeadScheduler } from '../../src/core/batching.js';
-import type { HeadStep } from '../../src/core/batching.js';
+import type { HeadStep } from '../../src/core/head-types.js';
 import type { SequenceRequest } from '../../src/core/sequence.js';
 import type { SampledToken } from '../../src/core/step-types.js';
 import { MAX_WAITING, MAX_WAITING_OF_CLIENT } from '../../src/core/waiting-line.js';

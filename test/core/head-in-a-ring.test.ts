@@ -1,7 +1,7 @@
 /** The head's scheduler in a simulated ring: stages that compute one step at a time, in order, with hops between them. */
 import { describe, expect, it } from 'vitest';
 import { HeadScheduler } from '../../src/core/batching.js';
-import type { HeadStep } from '../../src/core/batching.js';
+import type { HeadStep } from '../../src/core/head-types.js';
 import { stepTokens } from '../../src/core/step-size.js';
 import { StageLoad } from '../../src/core/stage-load.js';
 

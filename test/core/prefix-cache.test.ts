@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { HeadScheduler } from '../../src/core/batching.js';
-import type { HeadStep } from '../../src/core/batching.js';
+import type { HeadStep } from '../../src/core/head-types.js';
 import type { SequenceRequest } from '../../src/core/sequence.js';
 import { MIN_REUSED_TOKENS, PrefixCache } from '../../src/core/prefix-cache.js';
 

@@ -1,7 +1,7 @@
 /** Guesses change how many steps an answer takes, and nothing else: scheduler and engine together, whole and split. */
 import { afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { HeadScheduler } from '../../src/core/batching.js';
-import type { BatchingCounters } from '../../src/core/batching.js';
+import type { BatchingCounters } from '../../src/core/head-types.js';
 import { RingError } from '../../src/core/errors.js';
 import type { SampledToken, SamplingSettings } from '../../src/core/step-types.js';
 import { openStage } from '../../src/engine/stage.js';
