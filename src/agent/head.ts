@@ -138,7 +138,7 @@ export class Head {
       }
       for (const { origin, ...end } of finished) this.ports.send(origin, { kind: 'finished', planId, ...end });
     };
-    if (finished.length === 0 && drawn.every(({ index }) => index > 0) && this.stageWillRest()) {
+    if (finished.length === 0 && drawn.length > 0 && drawn.every(({ index }) => index > 0) && this.stageWillRest()) {
       this.held.push(tell);
       this.cancelHold ??= this.ports.clock.after(HOLD_MS, () => this.tellHeld());
     } else {

@@ -46,8 +46,6 @@ interface FlyingStep {
   readonly position: number;
   /** Nothing else was under way when it was sent. */
   readonly alone: boolean;
-  /** How many groups the decoding sequences were cut into; null with a prompt's chunk under way. */
-  readonly groups: number | null;
   /** The only sequence of a decode step, with its guesses. */
   readonly lone: { readonly sequence: Sequence; readonly guesses: Guesses; readonly quiet: number | null } | null;
 }
@@ -70,9 +68,6 @@ export class HeadScheduler {
   private readonly guessed: Record<GuessSource, GuessCounters> = { text: { drafted: 0, accepted: 0 }, model: { drafted: 0, accepted: 0 } };
   private readonly drafts = new ModelDrafts();
   private readonly groups: DecodeGroups;
-  private groupCount = 1;
-  /** The last step with a prompt's chunk. */
-  private lastPrefillStep = 0;
 
   constructor(private readonly settings: BatchingSettings) {
     assert(settings.slots >= 1 && settings.stages >= 1 && settings.batchTokens >= 1, 'a ring has slots, stages and a batch');
@@ -156,9 +151,6 @@ export class HeadScheduler {
       this.pace.decodeMeasured(flown.tokens, Math.max(...stageMicros));
       this.lonePrompt.decodeMeasured(flown.tokens, computeMicros);
       this.groups.measured(flown.tokens, stageMicros, flown.alone ? elapsedMs * 1000 : null);
-    }
-    if (flown?.kind === 'decode' && flown.groups !== null && flown.lone === null && this.lastPrefillStep < step) {
-      this.groups.cycleMeasured(flown.groups, flown.tokens, elapsedMs * 1000);
     }
     if (flown !== undefined) this.measureLone(flown, sampled.length, elapsedMs);
     if (flown?.kind === 'prefill') {
@@ -281,7 +273,6 @@ export class HeadScheduler {
     if (decoding.length === 0) return [];
     const isLong = prompt !== null && leftOf(prompt) > LONG_IN_CHUNKS * this.pace.latestTokens;
     const split = this.groups.split(decoding.map(({ slot }) => slot), isLong);
-    this.groupCount = split.length;
     if (this.flying.filter((step) => step.kind === 'decode').length >= split.length) return [];
     let best: readonly Sequence[] = [];
     for (const slots of split) {
@@ -352,9 +343,7 @@ export class HeadScheduler {
   private makeStep(kind: FlyingStep['kind'], slices: readonly SequenceSlice[], tokens: readonly number[], lone: FlyingStep['lone'] = null): HeadStep {
     const step = this.nextStep;
     this.nextStep += 1;
-    if (kind === 'prefill') this.lastPrefillStep = step;
-    const groups = this.flying.every((other) => other.kind === 'decode') ? this.groupCount : null;
-    this.flying.push({ step, kind, tokens: tokens.length, position: slices[0]?.position ?? 0, alone: this.flying.length === 0, groups, lone });
+    this.flying.push({ step, kind, tokens: tokens.length, position: slices[0]?.position ?? 0, alone: this.flying.length === 0, lone });
     return { step, operations: this.slots.takeOperations(), slices, tokens: Int32Array.from(tokens) };
   }
 

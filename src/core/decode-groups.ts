@@ -3,8 +3,7 @@
  *
  * More groups keep more stages busy at once, but each reads the weights again, and an engine's cost by batch size is no
  * straight line (kernels take several rows at a time). So both are weighed with what steps of each size were measured to
- * cost: a cycle takes as long as the slowest stage needs for all groups, or one group for the whole ring. Where a cut was
- * in use, what its cycles really took counts instead: stages wait for each other, and agents compute too. A group has
+ * cost: a cycle takes as long as the slowest stage needs for all groups, or one group for the whole ring. A group has
  * neighbouring slots, because the engine joins only those.
  *
  * Chunks of a long prompt take turns with decode steps, so half as many groups keep the stages as busy; what is left of
@@ -16,8 +15,6 @@ import type { ChunkBudget } from './prefill-pace.js';
 const SMOOTHING = 0.25;
 /** Steps of a size that are measured before it is judged. */
 const JUDGED_STEPS = 3;
-/** The same of how long cycles take. */
-const SETTLING_STEPS = 8;
 /** A size that was not seen for so many decode steps is measured again before it is judged. */
 const FORGOTTEN_AFTER_STEPS = 2_048;
 /** Another cut must promise a cycle shorter by this share, or nothing changes. */
@@ -38,17 +35,9 @@ interface StepCost {
   seenAtStep: number;
 }
 
-interface CycleTime {
-  samples: number;
-  micros: number;
-  seenAtStep: number;
-}
-
 export class DecodeGroups {
   /** Sequences in a step -> what it costs. */
   private readonly costs = new Map<number, StepCost>();
-  /** Groups, then sequences in a step -> what a cycle of such groups took. */
-  private readonly cycles = new Map<number, Map<number, CycleTime>>();
   /** Time of a lone step around the ring that no stage computed. */
   private hopsMicros = 0;
   private steps = 0;
@@ -78,20 +67,6 @@ export class DecodeGroups {
     known.ringMicros = known.samples < JUDGED_STEPS ? Math.min(known.ringMicros, ring) : averaged(known.ringMicros, ring);
     known.samples += 1;
     known.seenAtStep = this.steps;
-  }
-
-  /** A plain decode step of `sequences` came around after `elapsedMicros`, with nothing in the ring but steps of so many groups. */
-  cycleMeasured(groups: number, sequences: number, elapsedMicros: number): void {
-    const bySize = this.cycles.get(groups) ?? new Map<number, CycleTime>();
-    this.cycles.set(groups, bySize);
-    const known = bySize.get(sequences);
-    const isNew = known === undefined || this.steps - known.seenAtStep > FORGOTTEN_AFTER_STEPS;
-    bySize.set(sequences, {
-      samples: isNew ? 1 : known.samples + 1,
-      // The first ones still wait for how the steps were cut before.
-      micros: isNew || known.samples < SETTLING_STEPS ? elapsedMicros : averaged(known.micros, elapsedMicros),
-      seenAtStep: this.steps,
-    });
   }
 
   /**
@@ -142,7 +117,7 @@ export class DecodeGroups {
     }
     let best = this.groups;
     for (let groups = most; groups >= 1; groups -= 1) {
-      if (this.judgedMicros(groups, sequences) < this.judgedMicros(best, sequences) * (1 - WORTHWHILE)) best = groups;
+      if (this.cycleMicros(groups, sequences) < this.cycleMicros(best, sequences) * (1 - WORTHWHILE)) best = groups;
     }
     this.groups = best;
     if (!besidePrompt) this.bestShare = Math.min(1, this.cycleMicros(best, sequences) / this.cycleMicros(this.groupsBesidePrompt(sequences), sequences));
@@ -156,12 +131,6 @@ export class DecodeGroups {
   private isKnown(size: number): boolean {
     const cost = this.costs.get(size);
     return cost !== undefined && cost.samples >= JUDGED_STEPS && this.steps - cost.seenAtStep <= FORGOTTEN_AFTER_STEPS;
-  }
-
-  private judgedMicros(groups: number, sequences: number): number {
-    const cycle = this.cycles.get(groups)?.get(Math.ceil(sequences / groups));
-    const isKnown = cycle !== undefined && cycle.samples > SETTLING_STEPS && this.steps - cycle.seenAtStep <= FORGOTTEN_AFTER_STEPS;
-    return isKnown ? cycle.micros : this.cycleMicros(groups, sequences);
   }
 
   private cycleMicros(groups: number, sequences: number): number {

@@ -34,25 +34,6 @@ describe('groups of decoding sequences', () => {
     expect(settle(new DecodeGroups(2), slots(6), (rows) => [700 + 50 * rows, 700 + 50 * rows], 1_000)).toHaveLength(2);
   });
 
-  it('are fewer where cycles of more take longer than their steps say, and more again when that is over', () => {
-    const groups = new DecodeGroups(2);
-    const cost = (rows: number): readonly number[] => [20_000 + 4_500 * rows, 20_000 + 4_500 * rows];
-    const run = (waits: number): number => {
-      for (let cycle = 0; cycle < 2_500; cycle += 1) {
-        const split = groups.split(slots(8));
-        for (const group of split) {
-          const [stage = 0] = cost(group.length);
-          groups.measured(group.length, cost(group.length), split.length === 1 ? 2 * stage : null);
-          groups.cycleMeasured(split.length, group.length, split.length === 1 ? 2 * stage : 2 * stage * waits);
-        }
-      }
-      return groups.split(slots(8)).length;
-    };
-    expect(run(1.05)).toBe(2);
-    expect(run(1.6)).toBe(1);
-    expect(run(1.05)).toBe(2);
-  });
-
   it('are neighbours, and stay together while they are about even', () => {
     const groups = new DecodeGroups(2);
     const even = (sequences: number): readonly number[] => [100 * sequences, 100 * sequences];
