@@ -10,6 +10,7 @@
  * the time that a token may take is the chunks'. Pure.
  */
 import type { ChunkBudget } from './prefill-pace.js';
+import { KERNEL_ROWS } from './step-size.js';
 
 /** Weight of the newest step of a size. */
 const SMOOTHING = 0.25;
@@ -70,17 +71,19 @@ export class DecodeGroups {
   }
 
   /**
-   * Cuts the decoding slots (ascending) into groups of neighbours. Groups stay what they are while they are about even.
+   * Cuts the decoding slots (ascending) into groups of neighbours. Groups stay what they are while they are about even, and
+   * kernels go over their rows no more often than over even ones.
    * `besidePrompt`: chunks of a long prompt go between their steps.
    */
   split(slots: readonly number[], besidePrompt = false): readonly (readonly number[])[] {
     const groups = this.count(slots.length, besidePrompt);
+    const size = Math.ceil(slots.length / groups);
     if (this.bounds.length === groups - 1) {
       const kept = this.cut(slots);
       const sizes = kept.map((group) => group.length);
-      if (Math.max(...sizes) - Math.min(...sizes) <= Math.max(1, Math.floor(slots.length / (4 * groups)))) return kept;
+      const isEven = Math.max(...sizes) - Math.min(...sizes) <= Math.max(1, Math.floor(slots.length / (4 * groups)));
+      if (isEven && passes(sizes) <= passes(sizes.map((_, index) => Math.max(0, Math.min(size, slots.length - index * size))))) return kept;
     }
-    const size = Math.ceil(slots.length / groups);
     this.bounds = Array.from({ length: groups - 1 }, (_, index) => slots[(index + 1) * size] ?? Number.MAX_SAFE_INTEGER);
     return this.cut(slots);
   }
@@ -144,6 +147,11 @@ export class DecodeGroups {
     for (const slot of slots) groups[this.bounds.filter((bound) => slot >= bound).length]?.push(slot);
     return groups;
   }
+}
+
+/** How often kernels go over the rows of groups of these sizes. */
+function passes(sizes: readonly number[]): number {
+  return sizes.reduce((sum, size) => sum + Math.ceil(size / KERNEL_ROWS), 0);
 }
 
 function averaged(average: number, sample: number): number {

@@ -5,11 +5,12 @@
  * is known by its own measurements, and a size that was never seen by what smaller steps would cost instead of it. Pure;
  * how much a chunk may cost is said by core/decode-groups.ts.
  */
+import { KERNEL_ROWS } from './step-size.js';
 
 /** Smallest chunk in tokens: a prompt goes on no slower than an answer, whatever a token of it costs. */
 export const MIN_PREFILL_CHUNK = 1;
-/** Kernels take so many rows at once: larger chunks are multiples of it. */
-export const CHUNK_STEP = 4;
+/** Larger chunks are multiples of it. */
+export const CHUNK_STEP = KERNEL_ROWS;
 /** Weight of the newest sample of a size. */
 const SMOOTHING = 0.25;
 /** A step that the system interrupted says little of the next: samples count up to this many times what was expected. */

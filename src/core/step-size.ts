@@ -7,6 +7,8 @@
  */
 import type { Backend } from './types.js';
 
+/** Kernels for repacked weights take so many rows at once, and the rest one by one. */
+export const KERNEL_ROWS = 4;
 /** In any step of any ring. Nodes of builds that knew no smaller bound send as many, so every stage takes them. */
 export const MAX_STEP_TOKENS = 512;
 /** Where a step goes through several stages. */

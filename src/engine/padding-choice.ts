@@ -5,9 +5,8 @@
  * twice what four do. Whether an engine, a type and a machine are like that is measured as they go, for each size: what
  * a call costs plain and padded, now and then anew. It must not know the engine.
  */
+import { KERNEL_ROWS } from '../core/step-size.js';
 
-/** Rows that such kernels take at once. */
-const PADDED_MULTIPLE = 4;
 /** Largest batch that is padded: beyond it the rest is a small part. */
 const MAX_PADDED_LANES = 16;
 const JUDGED_CALLS = 2;
@@ -54,5 +53,5 @@ export class PaddingChoice {
 /** Lanes of a call after padding; the same number where that is no use. One row is what engines are best at. */
 export function paddedLanes(lanes: number): number {
   if (lanes < 2 || lanes >= MAX_PADDED_LANES) return lanes;
-  return Math.ceil(lanes / PADDED_MULTIPLE) * PADDED_MULTIPLE;
+  return Math.ceil(lanes / KERNEL_ROWS) * KERNEL_ROWS;
 }

@@ -43,6 +43,15 @@ describe('groups of decoding sequences', () => {
     expect(groups.split([0, 4, 5, 6, 7])).toEqual([[0, 4, 5], [6, 7]]);
   });
 
+  it('are cut anew where one row more is another pass for the kernels', () => {
+    const groups = new DecodeGroups(2);
+    const even = (sequences: number): readonly number[] => [100 * sequences, 100 * sequences];
+    for (const decoding of [slots(14), slots(15), slots(16)]) settle(groups, decoding, even);
+    expect(groups.split(slots(14)).map((group) => group.length)).toEqual([7, 7]);
+    expect(groups.split(slots(15)).map((group) => group.length)).toEqual([7, 8]);
+    expect(groups.split(slots(16)).map((group) => group.length)).toEqual([8, 8]);
+  });
+
   it('cover every sequence exactly once, whatever comes and goes', () => {
     let state = 7;
     const random = (below: number): number => {
