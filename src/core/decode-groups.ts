@@ -17,7 +17,7 @@ const SMOOTHING = 0.25;
 /** Steps of a size that are measured before it is judged. */
 const JUDGED_STEPS = 3;
 /** A size that was not seen for so many decode steps is measured again before it is judged. */
-const FORGOTTEN_AFTER_STEPS = 2_048;
+const FORGOTTEN_AFTER_STEPS = 512;
 /** Another cut must promise a cycle shorter by this share, or nothing changes. */
 const WORTHWHILE = 0.05;
 /** Beside a prompt, the time between two tokens of an answer grows to so many times the normal one; there is noise besides. */
