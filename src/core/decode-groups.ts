@@ -20,6 +20,8 @@ const JUDGED_STEPS = 3;
 const FORGOTTEN_AFTER_STEPS = 512;
 /** Another cut must promise a cycle shorter by this share, or nothing changes. */
 const WORTHWHILE = 0.05;
+/** The first choice between cuts is by any difference that is one. */
+const TELLING = 0.01;
 /** Beside a prompt, the time between two tokens of an answer grows to so many times the normal one; there is noise besides. */
 export const GAP_BESIDE_PROMPT = 2;
 /** Where the chunk's cost is not known, and this is more than it can be. */
@@ -42,7 +44,9 @@ export class DecodeGroups {
   /** Time of a lone step around the ring that no stage computed. */
   private hopsMicros = 0;
   private steps = 0;
+  /** How many there are now, and how many when none is being tried; null = not decided for so many sequences. */
   private groups = 1;
+  private preferred: number | null = null;
   private decidedFor = 0;
   /** A cycle in the best number of groups over one in those that go beside a prompt, when both were last known. */
   private bestShare = 1;
@@ -107,22 +111,26 @@ export class DecodeGroups {
   /** How many groups `sequences` are cut into now. */
   private count(sequences: number, besidePrompt: boolean): number {
     const most = besidePrompt ? this.groupsBesidePrompt(sequences) : Math.max(1, Math.min(this.stages, sequences));
-    if (sequences !== this.decidedFor || this.groups > most) {
+    if (sequences !== this.decidedFor || (this.preferred ?? 1) > most) {
       this.decidedFor = sequences;
-      this.groups = Math.min(most, Math.max(1, this.groups));
+      this.preferred = null;
     }
-    // What has not been measured is tried, most groups first: as many as stages is right where nothing is odd.
+    // What has not been measured is tried, most groups first: as many as stages is right where nothing is odd. That it was
+    // tried is nothing in its favour.
     for (let groups = most; groups >= 1; groups -= 1) {
       if (!this.isKnown(Math.ceil(sequences / groups))) {
         this.groups = groups;
         return groups;
       }
     }
-    let best = this.groups;
+    let best = this.preferred ?? 1;
+    // Where more are no faster, fewer read the weights less often.
+    const margin = this.preferred === null ? TELLING : WORTHWHILE;
     for (let groups = most; groups >= 1; groups -= 1) {
-      if (this.cycleMicros(groups, sequences) < this.cycleMicros(best, sequences) * (1 - WORTHWHILE)) best = groups;
+      if (this.cycleMicros(groups, sequences) < this.cycleMicros(best, sequences) * (1 - margin)) best = groups;
     }
     this.groups = best;
+    this.preferred = best;
     if (!besidePrompt) this.bestShare = Math.min(1, this.cycleMicros(best, sequences) / this.cycleMicros(this.groupsBesidePrompt(sequences), sequences));
     return best;
   }

@@ -34,6 +34,19 @@ describe('groups of decoding sequences', () => {
     expect(settle(new DecodeGroups(2), slots(6), (rows) => [700 + 50 * rows, 700 + 50 * rows], 1_000)).toHaveLength(2);
   });
 
+  it('go back to what they were when others were tried and are about as good, or were measured in a slow moment', () => {
+    const groups = new DecodeGroups(2);
+    const cost = (rows: number, slow: number): readonly number[] => [slow * (2_000 + 450 * rows), slow * (2_000 + 450 * rows)];
+    const counts: number[] = [];
+    for (let cycle = 0; cycle < 4_000; cycle += 1) {
+      const split = groups.split(slots(16));
+      counts.push(split.length);
+      // All of it is slower for a while, before the other cut is tried again.
+      for (const group of split) groups.measured(group.length, cost(group.length, cycle % 600 < 300 ? 1.65 : 1), null);
+    }
+    expect(counts.filter((count) => count === 2).length / counts.length).toBeGreaterThan(0.95);
+  });
+
   it('are neighbours, and stay together while they are about even', () => {
     const groups = new DecodeGroups(2);
     const even = (sequences: number): readonly number[] => [100 * sequences, 100 * sequences];
