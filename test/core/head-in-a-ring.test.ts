@@ -131,6 +131,18 @@ describe('the head in a simulated ring', () => {
     });
   });
 
+  it('sizes the chunks of a prompt whose slot lies between those of the answers', () => {
+    const ring = new SimulatedRing(HALF_OF_1B, 3);
+    ring.admit('a', 4, 10_000);
+    ring.admit('b', 4, 2);
+    ring.admit('c', 4, 10_000);
+    ring.run(3_000);
+    ring.admit('long', 4_000, 1);
+    // A token a chunk would take minutes.
+    ring.run(120_000);
+    expect(ring.tokenTimes.get('long')).toHaveLength(1);
+  });
+
   it('gives every sequence its turn while a prompt takes turns with them', () => {
     const ring = new SimulatedRing(HALF_OF_1B, 8);
     for (let index = 0; index < 5; index += 1) ring.admit(`s${index}`, 4, 10_000);
