@@ -60,6 +60,7 @@ export class Coordination {
   /** We coordinate from now on. */
   begin(): void {
     this.reconciler.reset();
+    this.reconciler.planned(this.state.instances);
     // A node alone keeps its term, so an earlier reign may have had the same one: (term, version) is used once.
     this.state = { ...this.state, version: Math.max(this.highestVersion, this.state.version) + 1 };
     this.highestVersion = this.state.version;
@@ -69,10 +70,10 @@ export class Coordination {
   adopt(from: NodeId, desired: DesiredState, nowMs: Millis): void {
     const adopted = adopt(meetingOf(this.state, desired, this.ports.evidence));
     if (adopted === this.state) return;
-    const taken = adopted.instances.filter((instance) => !this.state.instances.includes(instance)).map(({ instanceId }) => instanceId);
+    const taken = adopted.instances.filter((instance) => !this.state.instances.includes(instance));
     this.reconciler.adopted(taken, nowMs);
     this.change(adopted);
-    this.ports.tell(`adopted from ${from}: ${taken.join(', ') || 'nothing new'}`);
+    this.ports.tell(`adopted from ${from}: ${taken.map(({ instanceId }) => instanceId).join(', ') || 'nothing new'}`);
   }
 
   /** What a node remembers from before its start is wanted again. */

@@ -63,7 +63,7 @@ export interface Memory {
   attempts: number;
   /** Tries since it failed. */
   retries: number;
-  /** A plan of it was active in this reign, or when it began. */
+  /** A plan of it was active in this reign, or may have been in an earlier one. */
   served: boolean;
   /** Nodes that are done without for a while. */
   readonly faults: Map<NodeId, Fault>;

@@ -93,8 +93,14 @@ export class Reconciler implements RuleHost {
   }
 
   /** These came from another coordinator, whose nodes may not all be connected to us yet. */
-  adopted(instanceIds: readonly string[], nowMs: Millis): void {
-    for (const instanceId of instanceIds) this.memoryOf(instanceId).adoptedAtMs = nowMs;
+  adopted(instances: readonly Instance[], nowMs: Millis): void {
+    for (const { instanceId } of instances) this.memoryOf(instanceId).adoptedAtMs = nowMs;
+    this.planned(instances);
+  }
+
+  /** An earlier reign's: whatever their state is now, they may have served, and answers may wait for them. */
+  planned(instances: readonly Instance[]): void {
+    for (const { instanceId, plan } of instances) if (plan !== null) this.memoryOf(instanceId).served = true;
   }
 
   /** The node is another process now: its stages are gone, whatever their plan's state says. */

@@ -88,6 +88,18 @@ describe('a ring that broke', () => {
     expect(instance(world).state).toBe('active');
   });
 
+  it('is tried again by a successor that never saw it whole: answers of the earlier reign may be waiting', () => {
+    const world = ring();
+    world.stageFailures = 1;
+    world.failStage(nodesOf(world)[0] ?? '', planId(world), DIED);
+    expect(world.runUntil(() => instance(world).state === 'preparing', 1_000)).toBe(true);
+    world.crash(world.node('n1').cluster.coordinator() ?? '');
+    expect(world.runUntil(() => instance(world).state === 'failed', 10_000)).toBe(true);
+    world.stageFailures = 0;
+    world.run(8_000);
+    expect(instance(world).state).toBe('active');
+  });
+
   it('goes on with fewer nodes than were asked for, says so, and takes the number again when it can', () => {
     const world = ring();
     for (const expected of [3, 2]) {
