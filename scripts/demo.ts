@@ -25,7 +25,7 @@ const STOP_DEADLINE_MS = 15_000;
 const ANSWER_DEADLINE_MS = 120_000;
 const POLL_MS = 100;
 
-const program = fileURLToPath(new URL('../src/cli/main.js', import.meta.url));
+const program = fileURLToPath(new URL('../program/src/cli/main.js', import.meta.url));
 const say = (text: string): void => void process.stdout.write(`${text}\n`);
 
 interface DemoAgent {

@@ -34,7 +34,7 @@ const CHROMIUM = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/go
 
 const SECRET = 'secret';
 
-const program = fileURLToPath(new URL('../src/cli/main.js', import.meta.url));
+const program = fileURLToPath(new URL('../program/src/cli/main.js', import.meta.url));
 const say = (text: string): void => void process.stdout.write(`${text}\n`);
 
 interface PictureAgent {

@@ -62,7 +62,7 @@ export class Agent {
     const others = (settings.meetingPorts ?? settings.peerPorts.filter((_, index) => index !== settings.index)).map((port) => `127.0.0.1:${port}`);
     const child = spawn(settings.core === null ? process.execPath : 'taskset', [
       ...(settings.core === null ? [] : ['-c', String(settings.core), process.execPath]),
-      join(settings.packageDirectory, 'dist', 'src', 'cli', 'main.js'), 'start',
+      join(settings.packageDirectory, 'dist', 'program', 'src', 'cli', 'main.js'), 'start',
       '--state-dir', settings.stateDir, '--cluster', settings.cluster, '--no-mdns', '--log-level', 'warn',
       '--listen', `127.0.0.1:${ownPort}`, '--api-port', String(apiPort),
       '--threads', String(settings.threads), '--ctx', String(settings.contextTokens), '--slots', String(settings.slots),

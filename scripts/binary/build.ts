@@ -15,7 +15,7 @@ import { rolldown } from 'rolldown';
 import { listPackages } from '../../src/engine/packages.js';
 import { AGENT_VERSION } from '../../src/version.js';
 import { NOTICES_FILE, thirdPartyNotices } from '../notices.js';
-import { AGENT_PROGRAM, digestOf, IMPORTER, MANIFEST_ASSET, RUNNER_PROGRAM } from './payload.js';
+import { digestOf, IMPORTER, MANIFEST_ASSET } from './payload.js';
 import type { Manifest, PayloadFile } from './payload.js';
 
 const ROOT = fileURLToPath(new URL('../../../', import.meta.url));
@@ -35,17 +35,9 @@ interface Source {
   readonly path: string;
 }
 
-/** Agent and runner with everything that they import, but for what is not JavaScript, in the package's own layout. */
-async function bundle(app: string): Promise<void> {
-  const build = await rolldown({
-    input: { [AGENT_PROGRAM.replace(/\.js$/, '')]: join(BUILT, AGENT_PROGRAM), [RUNNER_PROGRAM.replace(/\.js$/, '')]: join(BUILT, RUNNER_PROGRAM) },
-    platform: 'node',
-    external: ['koffi'],
-    logLevel: 'warn',
-  });
-  // Files of the package are found relative to the modules that read them: chunks lie as deep as those.
-  await build.write({ dir: app, format: 'esm', entryFileNames: '[name].js', chunkFileNames: 'src/parts/[name]-[hash].js' });
-  await build.close();
+/** The program that `npm run build` made, as a package of its own. */
+function copyProgram(app: string): void {
+  cpSync(join(BUILT, 'program'), app, { recursive: true });
   writeFileSync(join(app, 'package.json'), `${JSON.stringify({ name: 'ring-agent', version: AGENT_VERSION, type: 'module' })}\n`);
   writeFileSync(join(app, IMPORTER), 'module.exports = (address) => import(address);\n');
 }
@@ -122,8 +114,7 @@ async function main(): Promise<void> {
   const app = join(WORK, 'app');
   const assets = join(WORK, 'assets');
   for (const directory of [app, assets, TARGET]) mkdirSync(directory, { recursive: true });
-  await bundle(app);
-  cpSync(join(BUILT, 'src', 'dashboard'), join(app, 'src', 'dashboard'), { recursive: true });
+  copyProgram(app);
   cpSync(join(ROOT, 'models'), join(app, 'models'), { recursive: true });
   copyFileSync(join(ROOT, 'LICENSE'), join(app, 'LICENSE'));
   const notices = `${thirdPartyNotices(ROOT)}\n${'='.repeat(80)}\nNode.js ${process.version}\n\n${nodeLicence()}`;

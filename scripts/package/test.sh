@@ -13,10 +13,10 @@ npm pack --silent --pack-destination "$directory" >/dev/null
 [[ ! -e npm-shrinkwrap.json ]] || fail "npm-shrinkwrap.json was left in $root"
 tarball=$(echo "$directory"/*.tgz)
 contents=$(tar -tzf "$tarball")
-for file in package.json npm-shrinkwrap.json README.md LICENSE THIRD-PARTY-NOTICES models/kjv-q8_0.gguf dist/src/cli/main.js dist/src/runner/main.js dist/src/dashboard/index.html dist/src/wire/gen/messages.js; do
+for file in package.json npm-shrinkwrap.json README.md LICENSE THIRD-PARTY-NOTICES models/kjv-q8_0.gguf dist/program/src/cli/main.js dist/program/src/runner/main.js dist/program/src/dashboard/index.html; do
   grep -qx "package/$file" <<<"$contents" || fail "the package lacks $file"
 done
-if strange=$(grep -E '^package/(src|test|scripts|dist/(test|scripts|binary))/|\.map$|tsbuildinfo' <<<"$contents"); then fail "the package has what nobody needs: $(head -3 <<<"$strange")"; fi
+if strange=$(grep -E '^package/(src|test|scripts|dist/(src|test|scripts|binary))/|\.map$|tsbuildinfo' <<<"$contents"); then fail "the package has what nobody needs: $(head -3 <<<"$strange")"; fi
 # Who installs the published package gets the versions that were tested.
 tar -xzOf "$tarball" package/npm-shrinkwrap.json | node -e "
   const shipped = JSON.parse(require('node:fs').readFileSync(0, 'utf8')).packages;

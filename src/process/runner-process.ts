@@ -53,7 +53,7 @@ function runnerArguments(): readonly string[] {
 function runnerProgram(): string {
   const beside = fileURLToPath(new URL('../runner/main.js', import.meta.url));
   if (existsSync(beside)) return beside;
-  const built = fileURLToPath(new URL('../../dist/src/runner/main.js', import.meta.url));
+  const built = fileURLToPath(new URL('../../dist/program/src/runner/main.js', import.meta.url));
   if (existsSync(built)) return built;
   throw new RingError('engine_missing', `the runner program is missing (looked at ${beside} and ${built}): run "npm run build"`);
 }

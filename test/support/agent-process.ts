@@ -15,7 +15,7 @@ import { PACKAGE_ROOT } from './package-root.js';
 import { clearStaleProcesses, runToEnd, signalQuietly, TestChild, waitUntil } from './processes.js';
 import type { Exit, Finished } from './processes.js';
 
-const MAIN = join(PACKAGE_ROOT, 'dist', 'src', 'cli', 'main.js');
+const MAIN = join(PACKAGE_ROOT, 'dist', 'program', 'src', 'cli', 'main.js');
 /** Where the API listens when nobody says otherwise. */
 const DEFAULT_API_PORT = 11500;
 const START_DEADLINE_MS = 30_000;

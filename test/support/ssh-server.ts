@@ -12,7 +12,7 @@ import { TestChild, waitUntil } from './processes.js';
 import { temporaryDirectory } from './temporary-directory.js';
 
 const SSHD = '/usr/sbin/sshd';
-const MAIN = fileURLToPath(new URL('../../dist/src/cli/main.js', import.meta.url));
+const MAIN = fileURLToPath(new URL('../../dist/program/src/cli/main.js', import.meta.url));
 
 /** An agent started in a directory of this name dies with these words. */
 export const DEADLY_DIRECTORY = 'dies here';
