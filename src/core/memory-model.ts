@@ -14,8 +14,8 @@ import type { GgmlCacheType, LayerRange, ModelShape } from './types.js';
 const CACHE_CELL_PADDING = 256;
 /** The engine's libraries, and what a process needs once a stage has run. */
 const STAGE_CONSTANT_BYTES = 8.5e6;
-/** What a runner grows by while it serves: JavaScript's heap (process/runner-process.ts bounds its young part), packed states, what it says. */
-export const RUNNER_GROWTH_BYTES = 8e6;
+/** What a runner grows by while it serves: JavaScript's heap (process/runner-process.ts bounds its young part), parts of Node.js itself, packed states, what it says. */
+export const RUNNER_GROWTH_BYTES = 13.2e6;
 /** The engine reads a tensor into a buffer that its allocator keeps up to this size. */
 const MAX_READ_BUFFER_BYTES = 32e6;
 /** A layer's largest tensor is about this part of it. */

@@ -6,7 +6,9 @@ import { createHash } from 'node:crypto';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { noise } from '@chainsafe/libp2p-noise';
+import { generateKeyPair, privateKeyToProtobuf } from '@libp2p/crypto/keys';
 import type { Connection, Stream } from '@libp2p/interface';
+import { peerIdFromPrivateKey } from '@libp2p/peer-id';
 import { tcp } from '@libp2p/tcp';
 import { yamux } from '@libp2p/yamux';
 import { multiaddr } from '@multiformats/multiaddr';
@@ -289,11 +291,7 @@ describe('a ring with a peer that does not behave', () => {
     };
     // Whoever comes first in the table is asked first.
     const { nodeId: holder } = await first().status();
-    let liar = await startLiar(weights);
-    for (let tries = 0; liar.id > holder && tries < 20; tries += 1) {
-      await liar.stop();
-      liar = await startLiar(weights);
-    }
+    const liar = await startLiar(weights, await keyBefore(holder));
     expect(liar.id < holder).toBe(true);
     const before = await offences(agents[1]);
     const model = { digest: header.identity.digest, sizeBytes: file.length, name: 'psalms', architecture: 'llama', layers: 5 };
@@ -317,9 +315,18 @@ describe('a ring with a peer that does not behave', () => {
     }
   }, 180_000);
 
+  /** A state directory with a key whose node comes before `holder` in the table. */
+  async function keyBefore(holder: string): Promise<string> {
+    let key = await generateKeyPair('Ed25519');
+    while (peerIdFromPrivateKey(key).toString() > holder) key = await generateKeyPair('Ed25519');
+    const stateDir = temporaryDirectory('hostile-key');
+    writeFileSync(join(stateDir, 'identity.key'), privateKeyToProtobuf(key), { mode: 0o600 });
+    return stateDir;
+  }
+
   /** Known to every agent: weights are asked for by whoever needs them. */
-  async function startLiar(weights: WeightsProvider): Promise<TestNode> {
-    const liar = await startNode({ clusterName: CLUSTER, secret: await parseSecret(words, CLUSTER), peers: await Promise.all(agents.map((agent) => peerAddress(agent))), weights });
+  async function startLiar(weights: WeightsProvider, stateDir: string): Promise<TestNode> {
+    const liar = await startNode({ stateDir, clusterName: CLUSTER, secret: await parseSecret(words, CLUSTER), peers: await Promise.all(agents.map((agent) => peerAddress(agent))), weights });
     await waitUntil(() => liar.network.peers().length === NODES, { timeoutMs: SEEN_MS, what: 'the liar is a peer of both' });
     return liar;
   }
