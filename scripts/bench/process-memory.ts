@@ -28,7 +28,7 @@ export function stageRunnerBytes(agentPid: number): number | null {
 /** What a runner holds before it loads anything. Null where it cannot be seen. */
 export async function idleRunnerBytes(packageDirectory: string): Promise<number | null> {
   if (!existsSync('/proc/self/status')) return null;
-  const program = join(packageDirectory, 'dist', RUNNER);
+  const program = join(packageDirectory, 'dist', 'program', RUNNER);
   const child = spawn(process.execPath, ['--no-warnings', program], { stdio: ['ignore', 'ignore', 'ignore', 'pipe'] });
   const exited = new Promise((resolve) => child.once('exit', resolve));
   await new Promise((resolve) => setTimeout(resolve, IDLE_SETTLE_MS));

@@ -49,13 +49,12 @@ function runnerArguments(): readonly string[] {
   return isSea() ? [EXECUTABLE_RUNNER_ARGUMENT] : ['--no-warnings', `--max-semi-space-size=${YOUNG_HEAP_MEGABYTES}`, runnerProgram()];
 }
 
-/** Where the runner's program is: beside this file when compiled, in dist/ when run from the sources (tests). */
+/** Where the runner's program is: in the build, seen from the sources (tests) and from single modules (scripts), or beside this one. */
 function runnerProgram(): string {
-  const beside = fileURLToPath(new URL('../runner/main.js', import.meta.url));
-  if (existsSync(beside)) return beside;
-  const built = fileURLToPath(new URL('../../dist/program/src/runner/main.js', import.meta.url));
-  if (existsSync(built)) return built;
-  throw new RingError('engine_missing', `the runner program is missing (looked at ${beside} and ${built}): run "npm run build"`);
+  const places = ['../../dist/program/src/runner/main.js', '../../program/src/runner/main.js', '../runner/main.js'].map((place) => fileURLToPath(new URL(place, import.meta.url)));
+  const program = places.find((place) => existsSync(place));
+  if (program === undefined) throw new RingError('engine_missing', `the runner program is missing (looked at ${places.join(', ')}): run "npm run build"`);
+  return program;
 }
 
 interface Waiter {
