@@ -99,6 +99,7 @@ export class HeadScheduler {
       slot: -1,
       sent: 0,
       reused: 0,
+      isLong: false,
       waiting: false,
       decoding: false,
       lastStep: 0,
@@ -271,8 +272,8 @@ export class HeadScheduler {
   private decodeCandidates(prompt: Sequence | null): readonly Sequence[] {
     const decoding = this.slots.running().filter((sequence) => sequence.decoding);
     if (decoding.length === 0) return [];
-    const isLong = prompt !== null && leftOf(prompt) > LONG_IN_CHUNKS * this.pace.latestTokens;
-    const split = this.groups.split(decoding.map(({ slot }) => slot), isLong);
+    if (prompt !== null && leftOf(prompt) > LONG_IN_CHUNKS * this.pace.latestTokens) prompt.isLong = true;
+    const split = this.groups.split(decoding.map(({ slot }) => slot), prompt?.isLong);
     if (this.flying.filter((step) => step.kind === 'decode').length >= split.length) return [];
     let best: readonly Sequence[] = [];
     for (const slots of split) {

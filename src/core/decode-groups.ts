@@ -25,7 +25,7 @@ const TELLING = 0.01;
 /** Beside a prompt, the time between two tokens of an answer grows to so many times the normal one; there is noise besides. */
 export const GAP_BESIDE_PROMPT = 2;
 /** Where the chunk's cost is not known, and this is more than it can be. */
-const GAP_TRIED = 2.75;
+const GAP_TRIED = 2.3;
 /** A step that the system interrupted says little of the next: samples count up to this many times the average. */
 const OUTLIER = 2;
 
@@ -38,6 +38,16 @@ interface StepCost {
   seenAtStep: number;
 }
 
+/** The best cut without a prompt, and what steps cost when there was none. */
+interface Unprompted {
+  readonly sequences: number;
+  readonly groups: number;
+  readonly size: number;
+  /** Of a step of `size`, and of those that go beside a prompt. */
+  readonly cost: StepCost;
+  readonly beside: StepCost;
+}
+
 export class DecodeGroups {
   /** Sequences in a step -> what it costs. */
   private readonly costs = new Map<number, StepCost>();
@@ -48,8 +58,7 @@ export class DecodeGroups {
   private groups = 1;
   private preferred: number | null = null;
   private decidedFor = 0;
-  /** A cycle in the best number of groups over one in those that go beside a prompt, when both were last known. */
-  private bestShare = 1;
+  private unprompted: Unprompted | null = null;
   /** First slot of every group but the first. */
   private bounds: readonly number[] = [];
 
@@ -100,7 +109,7 @@ export class DecodeGroups {
   chunkBudget(sequences: number): ChunkBudget | null {
     const step = this.costs.get(Math.ceil(sequences / this.groups));
     if (step === undefined) return null;
-    const normal = this.cycleMicros(this.groups, sequences) * this.bestShare;
+    const normal = this.normalMicros(sequences, step);
     const left = (gap: number): number => Math.min(
       ((gap + 1 / this.groups) * normal - 2 * step.bottleneckMicros) / this.stages,
       gap * normal / this.groups - step.bottleneckMicros,
@@ -131,8 +140,29 @@ export class DecodeGroups {
     }
     this.groups = best;
     this.preferred = best;
-    if (!besidePrompt) this.bestShare = Math.min(1, this.cycleMicros(best, sequences) / this.cycleMicros(this.groupsBesidePrompt(sequences), sequences));
+    if (!besidePrompt) this.remember(best, sequences);
     return best;
+  }
+
+  private remember(groups: number, sequences: number): void {
+    const size = Math.ceil(sequences / groups);
+    const cost = this.costs.get(size);
+    const beside = this.costs.get(Math.ceil(sequences / this.groupsBesidePrompt(sequences)));
+    this.unprompted = cost === undefined || beside === undefined ? null : { sequences, groups, size, cost: { ...cost }, beside: { ...beside } };
+  }
+
+  /** A cycle as it would be without the prompt now: answers got longer since, and each row pays for that in any cut. */
+  private normalMicros(sequences: number, step: StepCost): number {
+    const cycle = this.cycleMicros(this.groups, sequences);
+    const { unprompted } = this;
+    if (unprompted === null) return cycle;
+    const { groups, size, cost, beside } = unprompted;
+    // One came or went meanwhile: what the best cut gained then is all that is known.
+    if (unprompted.sequences !== sequences) return cycle * Math.min(1, this.longer(groups, cost) / this.longer(this.groupsBesidePrompt(unprompted.sequences), beside));
+    const rows = size / Math.ceil(sequences / this.groups);
+    const grown = (before: number, after: number): number => Math.max(0, after - before) * rows;
+    const bottleneck = cost.bottleneckMicros + grown(beside.bottleneckMicros, step.bottleneckMicros);
+    return Math.min(cycle, this.longer(groups, { bottleneckMicros: bottleneck, ringMicros: cost.ringMicros + grown(beside.ringMicros, step.ringMicros) }));
   }
 
   private groupsBesidePrompt(sequences: number): number {
@@ -147,7 +177,12 @@ export class DecodeGroups {
   private cycleMicros(groups: number, sequences: number): number {
     const cost = this.costs.get(Math.ceil(sequences / groups));
     if (cost === undefined) return Number.POSITIVE_INFINITY;
-    return Math.max(groups * cost.bottleneckMicros, cost.ringMicros + this.hopsMicros);
+    return this.longer(groups, cost);
+  }
+
+  /** What the slowest stage needs for all groups, or one group for the whole ring. */
+  private longer(groups: number, { bottleneckMicros, ringMicros }: Pick<StepCost, 'bottleneckMicros' | 'ringMicros'>): number {
+    return Math.max(groups * bottleneckMicros, ringMicros + this.hopsMicros);
   }
 
   private cut(slots: readonly number[]): readonly (readonly number[])[] {

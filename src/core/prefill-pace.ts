@@ -92,13 +92,12 @@ export class PrefillPace {
 
   private largest(position: number, batchTokens: number, budget: ChunkBudget): number {
     let best = MIN_PREFILL_CHUNK;
-    let bestMicros = this.expected(best, position) ?? this.insteadOf(best, null, position);
+    let bestMicros = this.expected(best, position) ?? this.asDecode(best, position);
     for (let size = 2; size <= batchTokens; size += size < CHUNK_STEP ? size : CHUNK_STEP) {
       const expected = this.expected(size, position);
-      const most = this.insteadOf(size, { tokens: best, micros: bestMicros }, position);
-      const micros = Math.min(expected ?? most, most);
+      const micros = Math.min(expected ?? this.asDecode(size, position), inParts(size, best, bestMicros));
       if (micros > budget.micros) {
-        const isTried = expected === null ? micros <= budget.triedMicros : micros * (1 - this.forgiven(size)) <= budget.micros;
+        const isTried = micros <= budget.triedMicros && (expected === null || micros * (1 - this.forgiven(size)) <= budget.micros);
         if (!isTried || this.trying !== null) return best;
         this.trying = size;
         return size;
@@ -109,13 +108,10 @@ export class PrefillPace {
     return best;
   }
 
-  /** No more than steps of another size that carry as much: a larger one reads the weights less often. */
-  private insteadOf(tokens: number, smaller: { readonly tokens: number; readonly micros: number } | null, position: number): number {
+  /** What decode steps say of a size that was never seen: as many rows, and attention to what stands before. */
+  private asDecode(tokens: number, position: number): number {
     const { decode } = this;
-    const asDecode = decode === null ? Number.POSITIVE_INFINITY : Math.ceil(tokens / decode.rows) * decode.micros + tokens * this.positionMicros * position;
-    if (smaller === null) return asDecode;
-    const times = tokens / smaller.tokens;
-    return Math.min(asDecode, (smaller.tokens < CHUNK_STEP ? Math.ceil(times) : times) * smaller.micros);
+    return decode === null ? Number.POSITIVE_INFINITY : Math.ceil(tokens / decode.rows) * decode.micros + tokens * this.positionMicros * position;
   }
 
   private expected(tokens: number, position: number): number | null {
@@ -136,6 +132,12 @@ export class PrefillPace {
     this.trying = null;
     for (const [tokens, { seenAtChunk }] of this.costs) if (this.chunks - seenAtChunk > FORGOTTEN_AFTER_CHUNKS) this.costs.delete(tokens);
   }
+}
+
+/** No more than chunks of a smaller size that carry as much: a larger one reads the weights less often. */
+function inParts(tokens: number, smaller: number, micros: number): number {
+  const times = tokens / smaller;
+  return (smaller < CHUNK_STEP ? Math.ceil(times) : times) * micros;
 }
 
 function blended(average: number, sample: number): number {

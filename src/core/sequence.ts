@@ -31,6 +31,8 @@ export interface Sequence {
   sent: number;
   /** Of the prompt, that its slot held already. */
   reused: number;
+  /** Its prompt takes many chunks, so that the answers beside it are grouped for them, to its end. */
+  isLong: boolean;
   /** A step whose sample has not come back yet. */
   waiting: boolean;
   /** Its first token has come back, so that it takes part in decode steps. */

@@ -123,4 +123,15 @@ describe('groups beside a long prompt', () => {
     for (let step = 0; step < 8; step += 1) groups.measured(8, linear(8), 160_000);
     expect(groups.chunkBudget(8)?.micros).toBeLessThanOrEqual(GAP_BESIDE_PROMPT * 80_000 - 80_000);
   });
+
+  it('know what the best cut would take once the answers are longer', () => {
+    const groups = new DecodeGroups(2);
+    const cost = (rows: number, attention: number): readonly number[] => [15_000 + rows * (5_000 + attention), 15_000 + rows * (5_000 + attention)];
+    expect(settle(groups, slots(8), (rows) => cost(rows, 0))).toHaveLength(2);
+    groups.split(slots(8), true);
+    for (let step = 0; step < 40; step += 1) groups.measured(8, cost(8, 5_000), null);
+    const normalMicros = 2 * (cost(4, 5_000)[0] ?? 0);
+    const chunk = groups.chunkBudget(8)?.micros ?? 0;
+    expect((2 * chunk + 2 * (cost(8, 5_000)[0] ?? 0) - normalMicros) / normalMicros).toBeCloseTo(GAP_BESIDE_PROMPT, 2);
+  });
 });

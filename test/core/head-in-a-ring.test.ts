@@ -112,7 +112,7 @@ describe('the head in a simulated ring', () => {
     [1, 'that is most of it', HALF_OF_1B_ATTENDING], [2, 'that is most of it', HALF_OF_1B_ATTENDING],
     [1, 'that is little at first, and rows by fours', HALF_OF_1B_BY_FOURS], [2, 'that is little at first, and rows by fours', HALF_OF_1B_BY_FOURS],
     [3, 'that is little at first, and rows by fours', HALF_OF_1B_BY_FOURS],
-  ])('lets a prompt of 4,000 tokens in beside four answers on %i stages, with attention %s: no gap over three times the normal one', (stages, _attention, engine) => {
+  ])('lets a prompt of 4,000 tokens in beside four answers on %i stages, with attention %s: no gap near three times the normal one', (stages, _attention, engine) => {
     const ring = new SimulatedRing({ ...engine, stages }, 8);
     for (let index = 0; index < 4; index += 1) ring.admit(`s${index}`, 4, 8_000);
     ring.run(5_000);
@@ -127,7 +127,8 @@ describe('the head in a simulated ring', () => {
     [...ring.tokenTimes.values()].slice(0, 4).forEach((times, index) => {
       const [from, to] = [before[index] ?? 1, after[index] ?? 1];
       const normal = Math.max(longestGap(times.slice(4, from)), longestGap(times.slice(to + 8)));
-      expect(longestGap(times.slice(from - 1, to)) / normal).toBeLessThanOrEqual(3);
+      // Engines of this ring are never slower than they say; real ones are, and the rest is for that.
+      expect(longestGap(times.slice(from - 1, to)) / normal).toBeLessThanOrEqual(2.3);
     });
   });
 
