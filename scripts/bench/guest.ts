@@ -10,8 +10,12 @@ const PROMPT_TOKENS = 8;
 export const GUEST_TOKENS = 4_000;
 /** Answers that are under way. */
 export const HOSTS = 4;
-/** Before the guest comes and after it was served, so much of each answer is there to compare with. */
+/** Right before the guest comes and after it was served, so much of each answer is there to compare with. */
 const TOKENS_AROUND = 24;
+/** Until then nobody disturbs the answers: the longest gap among so many tokens of each is the machine's own. */
+const TOKENS_ALONE = 400;
+/** The first ones, of an agent that has just started, say nothing. */
+const TOKENS_WARMING_UP = 48;
 const CONTEXT_TOKENS = 4_352;
 /** After the guest's last step, until no gap began beside it. */
 const SETTLING_MS = 1_000;
@@ -20,6 +24,8 @@ export interface GuestSample {
   /** Between two tokens of an answer, the median, before the guest came and after it was served: the answers get longer, and slower. */
   readonly normalGapMs: number;
   readonly laterGapMs: number;
+  /** The longest before the guest came, in normal ones: the machine alone. */
+  readonly longestAloneTimes: number;
   /** While the guest's prompt was computed: gaps in what would have been normal by then. */
   readonly medianTimes: number;
   readonly longestTimes: number;
@@ -51,7 +57,7 @@ export async function measureGuest(options: Omit<RingOptions, 'slots' | 'pinned'
       prompt: fresh(PROMPT_TOKENS), tokens: CONTEXT_TOKENS - PROMPT_TOKENS, temperature: 1, seed: index,
       onToken: (count) => {
         counts[index] = count;
-        if (count === TOKENS_AROUND) started += 1;
+        if (count === TOKENS_ALONE) started += 1;
         if (started === HOSTS) begin();
         if (count === (served.get(index) ?? Number.POSITIVE_INFINITY) + TOKENS_AROUND) left -= 1;
         return left > 0;
@@ -62,15 +68,17 @@ export async function measureGuest(options: Omit<RingOptions, 'slots' | 'pinned'
     const guest = await answerTimes(first, options.model, { prompt: fresh(GUEST_TOKENS), tokens: 1, temperature: 1, seed: HOSTS });
     const guestTo = performance.now() - from;
     counts.forEach((count, index) => served.set(index, count));
-    const gaps = (await Promise.all(hosts)).flatMap(({ times }) => times.slice(1).map((time, index) => ({ time, gap: time - (times[index] ?? 0) })));
-    const gapsOf = (takes: (time: number) => boolean): readonly number[] => gaps.filter(({ time }) => takes(time)).map(({ gap }) => gap);
-    const normalGapMs = median(gapsOf((time) => time < guestFrom));
+    const gaps = (await Promise.all(hosts)).flatMap(({ times }) => times.slice(1).map((time, index) => ({ time, index, gap: time - (times[index] ?? 0) })));
+    const gapsOf = (takes: (time: number, index: number) => boolean): readonly number[] => gaps.filter(({ time, index }) => takes(time, index)).map(({ gap }) => gap);
+    const normalGapMs = median(gapsOf((time, index) => time < guestFrom && index >= TOKENS_ALONE - TOKENS_AROUND));
+    const aloneMs = gapsOf((time, index) => time < guestFrom && index >= TOKENS_WARMING_UP);
     const laterGapMs = median(gapsOf((time) => time > guestTo + SETTLING_MS));
     const normalAt = (time: number): number => normalGapMs + (laterGapMs - normalGapMs) * (time - guestFrom) / (guestTo - guestFrom);
     const times = gaps.filter(({ time }) => time >= guestFrom && time <= guestTo).map(({ time, gap }) => gap / normalAt(time));
     return {
       normalGapMs,
       laterGapMs,
+      longestAloneTimes: Math.max(...aloneMs) / median(aloneMs),
       medianTimes: median(times),
       longestTimes: Math.max(...times),
       longShare: times.filter((one) => one > TOLERATED).length / times.length,

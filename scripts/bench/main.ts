@@ -24,7 +24,7 @@ import { delayLines, measureDelay } from './delays.js';
 import type { DelaySample } from './delays.js';
 import { measureServing, medianRates, servingLines } from './serving.js';
 import type { ServingSample } from './serving.js';
-import { packageDirectory, readSettings } from './settings.js';
+import { packageDirectory, readSettings, USAGE } from './settings.js';
 import type { BenchSettings } from './settings.js';
 
 /** A batch of four beside one with holes between its slots, out of eight. */
@@ -191,6 +191,10 @@ async function pinnedOptions(settings: BenchSettings): Promise<Omit<RingOptions,
 }
 
 try {
+  if (process.argv.includes('--help')) {
+    process.stdout.write(`${USAGE}\n`);
+    process.exit(0);
+  }
   const settings = readSettings(process.argv.slice(2));
   if (settings.serving) {
     await benchServing(settings);

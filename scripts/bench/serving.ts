@@ -104,6 +104,7 @@ export function servingLines(rounds: Rounds): readonly string[] {
     row('  the same beginning again, share of it', ({ prefix }) => (prefix === null ? null : prefix.againMs / prefix.firstTokenMs), false),
     row(`gap between tokens of ${HOSTS} answers, ms`, ({ guest }) => guest?.normalGapMs),
     row('  when they are longer, ms', ({ guest }) => guest?.laterGapMs),
+    row('  the longest before anything comes, times that', ({ guest }) => guest?.longestAloneTimes, false),
     row(`  beside a prompt of ${GUEST_TOKENS}, times that`, ({ guest }) => guest?.medianTimes, false),
     row('  the longest, times that', ({ guest }) => guest?.longestTimes, false),
     row(`  above ${TOLERATED} times that, % of gaps`, ({ guest }) => (guest === null ? null : 100 * guest.longShare), false),

@@ -66,6 +66,7 @@ export function readSettings(args: readonly string[]): BenchSettings {
   const prefillTokens = integer('--prefill', values.prefill, MAX_TOKENS);
   const decodeTokens = integer('--decode', values.decode, MAX_TOKENS);
   if (decodeTokens < 2) throw new Error(`--decode must be at least 2: a speed needs two tokens\n${USAGE}`);
+  if (values.only !== undefined && !values.serving && !values.delays) throw new Error(`--only is for --serving and --delays\n${USAGE}`);
   const promptTokens = 16;
   return {
     threads: integer('--threads', values.threads, 1024),

@@ -74,6 +74,7 @@ describe('the bench settings', () => {
   it('have defaults and room for the longest sequence', () => {
     expect(readSettings([])).toMatchObject({ threads: 1, rounds: 3, rings: [1, 2, 3], contextTokens: 768 });
     expect(readSettings(['--rings', '2', '--decode', '1000']).contextTokens).toBe(1024);
+    expect(() => readSettings(['--only', 'guest'])).toThrow('--only is for --serving and --delays');
   });
 
   it('refuse what makes no sense and show the usage', () => {
