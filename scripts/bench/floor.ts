@@ -20,8 +20,12 @@ export class Floor {
     });
   }
 
-  static async open(command: OpenCommand): Promise<{ readonly floor: Floor; readonly opened: Reply<'opened'> }> {
-    const child = fork(fileURLToPath(new URL('./floor-child.js', import.meta.url)), { stdio: ['ignore', 'ignore', 'pipe', 'ipc'] });
+  /** `core`: the process stays there (`taskset`); null = wherever the system puts it. */
+  static async open(command: OpenCommand, core: number | null = null): Promise<{ readonly floor: Floor; readonly opened: Reply<'opened'> }> {
+    const child = fork(fileURLToPath(new URL('./floor-child.js', import.meta.url)), {
+      stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
+      ...(core === null ? {} : { execPath: 'taskset', execArgv: ['--cpu-list', String(core), process.execPath, ...process.execArgv] }),
+    });
     const floor = new Floor(child);
     try {
       return { floor, opened: await floor.ask({ kind: 'open', ...command }, isKind('opened')) };

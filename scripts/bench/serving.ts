@@ -6,6 +6,8 @@
 import { answerTimes, freshPrompts } from './answers.js';
 import type { Question, Stream } from './answers.js';
 import type { Agent } from './agents.js';
+import { measureCores } from './cores.js';
+import type { CoresSample } from './cores.js';
 import { GUEST_TOKENS, HOSTS, measureGuest, TOLERATED } from './guest.js';
 import type { GuestSample } from './guest.js';
 import { watchOtherWork } from './other-work.js';
@@ -40,6 +42,8 @@ export interface ServingSample {
   readonly prefillTokensPerSecond: number | null;
   readonly prefix: { readonly firstTokenMs: number; readonly againMs: number } | null;
   readonly guest: GuestSample | null;
+  /** Of as many cores as the ring has, right before; null for one. */
+  readonly cores: CoresSample | null;
   /** Share of all cores that went to others meanwhile, 0..1; null where it cannot be seen. */
   readonly otherWork: number | null;
 }
@@ -51,6 +55,7 @@ export async function measureServing(options: Omit<RingOptions, 'slots' | 'pinne
   const wantsOnce = (part: string): boolean => round === 0 && wants(part);
   const counts = SEQUENCE_COUNTS.filter((sequences) => wants(String(sequences)));
   const settings = { ...options.settings, contextTokens: CONTEXT_TOKENS };
+  const cores = options.agents === 1 ? null : await measureCores(options.modelFile, options.agents);
   const sample = counts.length === 0 && !wantsOnce('prefill') && !wantsOnce('prefix') ? null : await withRing({ ...options, settings, slots: SLOTS, pinned: true }, async (first, { agents }) => {
     const ask = (question: Question): Promise<Stream> => answerTimes(first, options.model, question);
     const fresh = freshPrompts();
@@ -69,7 +74,7 @@ export async function measureServing(options: Omit<RingOptions, 'slots' | 'pinne
     return { rates, prefillTokensPerSecond, prefix, otherWork: otherWork() };
   });
   const guest = wantsOnce('guest') ? await measureGuest(options) : null;
-  return { agents: options.agents, ...(sample ?? { rates: [], prefillTokensPerSecond: null, prefix: null, otherWork: null }), guest };
+  return { agents: options.agents, ...(sample ?? { rates: [], prefillTokensPerSecond: null, prefix: null, otherWork: null }), guest, cores };
 }
 
 type Rounds = readonly (readonly ServingSample[])[];
@@ -109,6 +114,8 @@ export function servingLines(rounds: Rounds): readonly string[] {
     row('  the longest, times that', ({ guest }) => guest?.longestTimes, false),
     row(`  above ${TOLERATED} times that, % of gaps`, ({ guest }) => (guest === null ? null : 100 * guest.longShare), false),
     row('  that prompt, tok/s', ({ guest }) => guest?.tokensPerSecond),
+    row('these cores at once, of what each gives alone: decode', ({ cores }) => cores?.decodeShare, false),
+    row('  prefill', ({ cores }) => cores?.prefillShare, false),
     row('the machine\'s other work, % of its cores', ({ otherWork }) => (otherWork === null ? null : 100 * otherWork), false),
   ]);
 }

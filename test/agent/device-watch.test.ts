@@ -1,38 +1,12 @@
 import { describe, expect, it } from 'vitest';
 import { DeviceWatch, MEASURE_AFTER_MS } from '../../src/agent/device-watch.js';
 import type { StageStatus } from '../../src/core/types.js';
-import type { Clock, Machine } from '../../src/ports.js';
+import type { Machine } from '../../src/ports.js';
+import { HandClock } from '../support/hand-clock.js';
 import { SILENT } from '../support/silent-log.js';
 
-
-/** Time that passes when a test says so. */
-class FakeClock implements Clock {
-  private nowMs = 0;
-  private timers: { readonly atMs: number; readonly call: () => void }[] = [];
-
-  now(): number {
-    return this.nowMs;
-  }
-
-  after(delayMs: number, call: () => void): () => void {
-    const timer = { atMs: this.nowMs + delayMs, call };
-    this.timers.push(timer);
-    return () => {
-      this.timers = this.timers.filter((other) => other !== timer);
-    };
-  }
-
-  async pass(ms: number): Promise<void> {
-    this.nowMs += ms;
-    const due = this.timers.filter((timer) => timer.atMs <= this.nowMs);
-    this.timers = this.timers.filter((timer) => timer.atMs > this.nowMs);
-    for (const timer of due) timer.call();
-    await new Promise((resolve) => setImmediate(resolve));
-  }
-}
-
-function setUp(): { readonly clock: FakeClock; readonly watch: DeviceWatch; readonly calls: string[]; busy: boolean } {
-  const clock = new FakeClock();
+function setUp(): { readonly clock: HandClock; readonly watch: DeviceWatch; readonly calls: string[]; busy: boolean } {
+  const clock = new HandClock();
   const calls: string[] = [];
   const machine: Machine = {
     capabilities: () => Promise.reject(new Error('not of this test')),
@@ -56,11 +30,11 @@ describe('the watch over devices', () => {
   it('measures once, a while after the start, and tells the figures', async () => {
     const { clock, watch, calls } = setUp();
     watch.start();
-    await clock.pass(MEASURE_AFTER_MS - 1);
+    await clock.advance(MEASURE_AFTER_MS - 1);
     expect(calls).toEqual([]);
-    await clock.pass(1);
+    await clock.advance(1);
     expect(calls).toEqual(['measure', 'publish']);
-    await clock.pass(1_000_000);
+    await clock.advance(1_000_000);
     expect(calls).toEqual(['measure', 'publish']);
   });
 
@@ -68,25 +42,25 @@ describe('the watch over devices', () => {
     const set = setUp();
     set.busy = true;
     set.watch.start();
-    for (let round = 0; round < 20; round += 1) await set.clock.pass(MEASURE_AFTER_MS);
+    for (let round = 0; round < 20; round += 1) await set.clock.advance(MEASURE_AFTER_MS);
     expect(set.calls).toEqual([]);
     set.busy = false;
-    await set.clock.pass(MEASURE_AFTER_MS);
+    await set.clock.advance(MEASURE_AFTER_MS);
     expect(set.calls).toEqual(['measure', 'publish']);
   });
 
   it('looks for devices anew when a stage found its backend gone, once for each plan', async () => {
     const { clock, watch, calls } = setUp();
     watch.stagesChanged([failed('1', 'out_of_memory')]);
-    await clock.pass(0);
+    await clock.advance(0);
     expect(calls).toEqual([]);
     watch.stagesChanged([failed('2', 'backend_missing')]);
     watch.stagesChanged([failed('2', 'backend_missing')]);
-    await clock.pass(0);
+    await clock.advance(0);
     expect(calls).toEqual(['look again', 'publish']);
     watch.stagesChanged([]);
     watch.stagesChanged([failed('3', 'backend_missing')]);
-    await clock.pass(0);
+    await clock.advance(0);
     expect(calls).toEqual(['look again', 'publish', 'look again', 'publish']);
   });
 
@@ -94,9 +68,9 @@ describe('the watch over devices', () => {
     const { clock, watch, calls } = setUp();
     watch.start();
     await watch.stop();
-    await clock.pass(MEASURE_AFTER_MS);
+    await clock.advance(MEASURE_AFTER_MS);
     watch.stagesChanged([failed('1', 'backend_missing')]);
-    await clock.pass(0);
+    await clock.advance(0);
     expect(calls).toEqual([]);
   });
 });

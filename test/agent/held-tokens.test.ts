@@ -3,37 +3,13 @@ import { describe, expect, it } from 'vitest';
 import { Head } from '../../src/agent/head.js';
 import type { ControlMessage } from '../../src/core/messages.js';
 import type { Plan } from '../../src/core/types.js';
-import type { Clock } from '../../src/ports.js';
 import { decodeActivation } from '../../src/wire/activation-codec.js';
+import { HandClock } from '../support/hand-clock.js';
 import { SILENT } from '../support/silent-log.js';
 
 const sampling = {
   temperature: 0, topK: 0, topP: 1, minP: 0, seed: 1, repeatPenalty: 1, frequencyPenalty: 0, presencePenalty: 0, ignoreEos: false, logitBias: [],
 };
-
-class HandClock implements Clock {
-  private timers: { atMs: number; callback: () => void }[] = [];
-  private nowMs = 0;
-
-  now(): number {
-    return this.nowMs;
-  }
-
-  after(delayMs: number, callback: () => void): () => void {
-    const timer = { atMs: this.nowMs + delayMs, callback };
-    this.timers.push(timer);
-    return () => {
-      this.timers = this.timers.filter((other) => other !== timer);
-    };
-  }
-
-  pass(ms: number): void {
-    this.nowMs += ms;
-    const due = this.timers.filter(({ atMs }) => atMs <= this.nowMs);
-    this.timers = this.timers.filter((timer) => !due.includes(timer));
-    for (const { callback } of due) callback();
-  }
-}
 
 /** A head on node `a` with answers of its own node; the ring draws tokens 100, 101 and so on. */
 class Ring {

@@ -4,7 +4,7 @@ import { RequestRouter } from '../../src/agent/request-router.js';
 import type { CompletionEvent, CompletionTask } from '../../src/agent/service.js';
 import type { ControlMessage, GenerateMessage } from '../../src/core/messages.js';
 import type { HeldModel, Instance, InstanceState, Plan } from '../../src/core/types.js';
-import type { Clock } from '../../src/ports.js';
+import { HandClock, settled } from '../support/hand-clock.js';
 import { SILENT } from '../support/silent-log.js';
 
 const MODEL: HeldModel = { digest: 'd'.repeat(64), sizeBytes: 1_000, name: 'tiny', architecture: 'llama', layers: 2 };
@@ -12,41 +12,6 @@ const PROMPT = [1, 2, 3];
 const PIECES = Array.from({ length: 100 }, (_, token) => new TextEncoder().encode(`${token} `));
 /** The ring may be away this long. */
 const DEADLINE_MS = 120_000;
-
-class HandClock implements Clock {
-  private nowMs = 0;
-  private readonly timers = new Set<{ readonly atMs: number; readonly call: () => void }>();
-
-  now(): number {
-    return this.nowMs;
-  }
-
-  after(delayMs: number, call: () => void): () => void {
-    const timer = { atMs: this.nowMs + delayMs, call };
-    this.timers.add(timer);
-    return () => void this.timers.delete(timer);
-  }
-
-  /** Runs what is due, in order, and lets everything settle in between. */
-  async advance(byMs: number): Promise<void> {
-    const end = this.nowMs + byMs;
-    await settle();
-    for (;;) {
-      const [next] = [...this.timers].filter(({ atMs }) => atMs <= end).sort((a, b) => a.atMs - b.atMs);
-      if (next === undefined) break;
-      this.timers.delete(next);
-      this.nowMs = Math.max(this.nowMs, next.atMs);
-      next.call();
-      await settle();
-    }
-    this.nowMs = end;
-    await settle();
-  }
-}
-
-function settle(): Promise<void> {
-  return new Promise((resolve) => setImmediate(resolve));
-}
 
 /** A router of node `origin` on a cluster whose state the test writes. */
 class Bench {
@@ -100,7 +65,7 @@ class Bench {
   changed(...args: Parameters<Bench['show']>): Promise<void> {
     this.show(...args);
     this.router.clusterChanged();
-    return settle();
+    return settled();
   }
 
   generates(): readonly GenerateMessage[] {
@@ -111,13 +76,13 @@ class Bench {
   async token(index: number, options: { readonly requestId?: string } = {}): Promise<void> {
     const newest = this.generates().at(-1);
     this.router.receive(`${newest?.planId ?? ''}-tail`, { kind: 'token', requestId: options.requestId ?? newest?.requestId ?? '', planId: newest?.planId ?? '', index, token: 10 + index, endOfGeneration: false });
-    await settle();
+    await settled();
   }
 
   async refuse(code: 'not_ready' | 'wrong_plan' | 'queue_full'): Promise<void> {
     const newest = this.generates().at(-1);
     this.router.receive(`${newest?.planId ?? ''}-head`, { kind: 'refused', requestId: newest?.requestId ?? '', planId: newest?.planId ?? '', code, message: `refused: ${code}` });
-    await settle();
+    await settled();
   }
 }
 
@@ -142,7 +107,7 @@ async function ask(bench: Bench, maxTokens: number): Promise<Client> {
   void read().catch((error: unknown) => {
     client.error = error;
   });
-  await settle();
+  await settled();
   return client;
 }
 

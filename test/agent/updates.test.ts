@@ -2,32 +2,7 @@ import { expect, it } from 'vitest';
 import type { ClusterStatus, ClusterUpdate } from '../../src/agent/service.js';
 import { Updates } from '../../src/agent/updates.js';
 import type { WatchedInstance } from '../../src/agent/updates.js';
-import type { Clock } from '../../src/ports.js';
-
-/** Time that stands still until it is moved. */
-class HandClock implements Clock {
-  private ms = 1_000;
-  private readonly timers = new Set<{ readonly atMs: number; call(): void }>();
-
-  now(): number {
-    return this.ms;
-  }
-
-  after(delayMs: number, call: () => void): () => void {
-    const timer = { atMs: this.ms + delayMs, call };
-    this.timers.add(timer);
-    return () => void this.timers.delete(timer);
-  }
-
-  move(byMs: number): void {
-    this.ms += byMs;
-    for (const timer of [...this.timers]) if (timer.atMs <= this.ms && this.timers.delete(timer)) timer.call();
-  }
-
-  get waiting(): number {
-    return this.timers.size;
-  }
-}
+import { HandClock } from '../support/hand-clock.js';
 
 const STATUS: ClusterStatus = { cluster: 'home', secured: true, nodeId: 'a', coordinator: null, term: null, nodes: [], instances: [] };
 
@@ -58,7 +33,7 @@ it('tells what happened before, then the status, then only what is new, at most 
   const clock = new HandClock();
   const updates = new Updates(clock);
   updates.push('membership', 'pc joined');
-  clock.move(70);
+  clock.pass(70);
   let requests = 0;
   const abort = new AbortController();
   const watch = updates.watch(abort.signal, () => statusOf(requests));
@@ -67,9 +42,9 @@ it('tells what happened before, then the status, then only what is new, at most 
 
   requests = 1;
   const next = take(watch);
-  clock.move(499);
+  clock.pass(499);
   expect(clock.waiting).toBe(1);
-  clock.move(1);
+  clock.pass(1);
   expect(await next).toEqual({ kind: 'status', ...statusOf(1) });
 
   const event = take(watch);
@@ -89,7 +64,7 @@ it('says how long a model was interrupted, and forgets one that was unloaded', (
   updates.instancesAre([instance('active')]);
   expect(updates.counts().healed).toBe(0);
   updates.instancesAre([instance('preparing')]);
-  clock.move(1_400);
+  clock.pass(1_400);
   updates.instancesAre([instance('active')]);
   expect(updates.counts().healed).toBe(1);
   updates.instancesAre([instance('failed')]);

@@ -9,7 +9,8 @@ function sample(agents: number): ServingSample {
     agents,
     rates: [1, 2, 4, 8, 16].map((sequences) => ({ sequences, tokensPerSecond: 10 * agents * sequences, busyShares: agents === 2 ? [0.91, 0.874] : [0.99] })),
     prefillTokensPerSecond: 100 * agents, prefix: { firstTokenMs: 8_000 / agents, againMs: 400 / agents },
-    guest: { normalGapMs: 50, laterGapMs: 60, longestAloneTimes: 1.4, medianTimes: 2.2, longestTimes: 2.5, longShare: 0, tokensPerSecond: 40 }, otherWork: 0.031,
+    guest: { normalGapMs: 50, laterGapMs: 60, longestAloneTimes: 1.4, medianTimes: 2.2, longestTimes: 2.5, longShare: 0, tokensPerSecond: 40 },
+    cores: agents === 1 ? null : { decodeShare: 0.9, prefillShare: 0.95 }, otherWork: 0.031,
   };
 }
 
@@ -40,6 +41,7 @@ describe('the table of many answers at once', () => {
     expect(lines.find((line) => line.includes('the longest,'))).toMatch(/2\.50 \| 2\.50$/);
     expect(lines).toContain('8 on the last, share of a group of 4 on each | 2.00');
     expect(lines).toContain('16 on the last against 8 on the first | 4.00');
+    expect(lines).toContain('these cores at once, of what each gives alone: decode | - | 0.90');
     expect(lines.at(-1)).toBe('the machine\'s other work, % of its cores | 3.10 | 3.10');
   });
 
@@ -53,7 +55,7 @@ describe('the table of many answers at once', () => {
   });
 
   it('leaves out what was not measured', () => {
-    const short = (agents: number): ServingSample => ({ agents, rates: sample(agents).rates.slice(3, 4), prefillTokensPerSecond: null, prefix: null, guest: null, otherWork: null });
+    const short = (agents: number): ServingSample => ({ agents, rates: sample(agents).rates.slice(3, 4), prefillTokensPerSecond: null, prefix: null, guest: null, cores: null, otherWork: null });
     const lines = servingLines([[short(1), short(2)]]).map((line) => line.replace(/ {2,}/g, ' | '));
     expect(lines).toContain('8 sequence(s), tok/s | 80.00 | 160.00 | 2.00');
     expect(lines).toContain('busy stages at 8, % | 99 | 91 87');
