@@ -7,18 +7,17 @@ import { chmodSync, cpSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { rolldown } from 'rolldown';
+import { AGENT_PROGRAM, RUNNER_PROGRAM } from './binary/payload.js';
 
 const BUILT = fileURLToPath(new URL('../', import.meta.url));
 const SOURCES = join(BUILT, '..', 'src');
 const PROGRAM = join(BUILT, 'program');
-const AGENT = 'src/cli/main';
-const RUNNER = 'src/runner/main';
 
 // Generated JavaScript is none of the compiler's business.
 cpSync(join(SOURCES, 'wire', 'gen'), join(BUILT, 'src', 'wire', 'gen'), { recursive: true });
 rmSync(PROGRAM, { recursive: true, force: true });
 const bundle = await rolldown({
-  input: Object.fromEntries([AGENT, RUNNER].map((entry) => [entry, join(BUILT, `${entry}.js`)])),
+  input: Object.fromEntries([AGENT_PROGRAM, RUNNER_PROGRAM].map((program) => [program.replace(/\.js$/, ''), join(BUILT, program)])),
   platform: 'node',
   external: ['koffi'],
   logLevel: 'warn',
@@ -26,5 +25,5 @@ const bundle = await rolldown({
 // Files of the package are found relative to the modules that read them: chunks lie as deep as those.
 await bundle.write({ dir: PROGRAM, format: 'esm', entryFileNames: '[name].js', chunkFileNames: 'src/parts/[name]-[hash].js' });
 await bundle.close();
-chmodSync(join(PROGRAM, `${AGENT}.js`), 0o755);
+chmodSync(join(PROGRAM, AGENT_PROGRAM), 0o755);
 cpSync(join(SOURCES, 'dashboard'), join(PROGRAM, 'src', 'dashboard'), { recursive: true });

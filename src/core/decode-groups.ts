@@ -42,8 +42,7 @@ interface StepCost {
 interface Unprompted {
   readonly sequences: number;
   readonly groups: number;
-  readonly size: number;
-  /** Of a step of `size`, and of those that go beside a prompt. */
+  /** Of one of its steps, and of those that go beside a prompt. */
   readonly cost: StepCost;
   readonly beside: StepCost;
 }
@@ -145,10 +144,9 @@ export class DecodeGroups {
   }
 
   private remember(groups: number, sequences: number): void {
-    const size = Math.ceil(sequences / groups);
-    const cost = this.costs.get(size);
+    const cost = this.costs.get(Math.ceil(sequences / groups));
     const beside = this.costs.get(Math.ceil(sequences / this.groupsBesidePrompt(sequences)));
-    this.unprompted = cost === undefined || beside === undefined ? null : { sequences, groups, size, cost: { ...cost }, beside: { ...beside } };
+    this.unprompted = cost === undefined || beside === undefined ? null : { sequences, groups, cost: { ...cost }, beside: { ...beside } };
   }
 
   /** A cycle as it would be without the prompt now: answers got longer since, and each row pays for that in any cut. */
@@ -156,10 +154,10 @@ export class DecodeGroups {
     const cycle = this.cycleMicros(this.groups, sequences);
     const { unprompted } = this;
     if (unprompted === null) return cycle;
-    const { groups, size, cost, beside } = unprompted;
+    const { groups, cost, beside } = unprompted;
     // One came or went meanwhile: what the best cut gained then is all that is known.
     if (unprompted.sequences !== sequences) return cycle * Math.min(1, this.longer(groups, cost) / this.longer(this.groupsBesidePrompt(unprompted.sequences), beside));
-    const rows = size / Math.ceil(sequences / this.groups);
+    const rows = Math.ceil(sequences / groups) / Math.ceil(sequences / this.groups);
     const grown = (before: number, after: number): number => Math.max(0, after - before) * rows;
     const bottleneck = cost.bottleneckMicros + grown(beside.bottleneckMicros, step.bottleneckMicros);
     return Math.min(cycle, this.longer(groups, { bottleneckMicros: bottleneck, ringMicros: cost.ringMicros + grown(beside.ringMicros, step.ringMicros) }));
