@@ -61,6 +61,8 @@ export interface AgentSettings {
   readonly replanDeadlineMs?: number;
   /** How long a model stays that a request loaded; null = for ever, absent = the usual time. */
   readonly keepAliveMs?: number | null;
+  /** Steps without work that a ring of this node's takes before its first request. Absent = none. */
+  readonly rehearsalSteps?: number;
   /** What this node kept of what its cluster wanted before (`AgentPorts.keep`). Absent = nothing. */
   readonly remembered?: DesiredState;
 }
@@ -139,7 +141,7 @@ export class Agent implements AgentService {
       aliveRecords: () => this.aliveRecords(),
       randomId: () => ports.randomId(),
     });
-    this.worker = new StageWorker({ threads: settings.threads }, {
+    this.worker = new StageWorker({ threads: settings.threads, rehearsalSteps: settings.rehearsalSteps ?? 0 }, {
       network,
       library: ports.library,
       remote: this.remote,

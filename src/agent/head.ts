@@ -3,7 +3,7 @@
  * the ring through its own stage. One per active plan whose first stage is on this node.
  */
 import { HeadScheduler } from '../core/batching.js';
-import type { BatchingCounters } from '../core/head-types.js';
+import type { BatchingCounters, HeadStep } from '../core/head-types.js';
 import type { ControlMessage, GenerateMessage } from '../core/messages.js';
 import type { DraftAnswer, DraftState, DraftWish } from '../core/model-drafts.js';
 import { StageLoad } from '../core/stage-load.js';
@@ -19,6 +19,8 @@ import type { ActivationHeader } from '../wire/activation-codec.js';
 const MAX_LOGIT_BIAS = 4_096;
 /** A token may wait so long for the stage's processor. */
 const HOLD_MS = 30;
+/** A slow link's rehearsal ends here. */
+const REHEARSAL_MS = 3_000;
 /** Weight of the newest sample in the running averages of hop figures. */
 const HOP_SMOOTHING = 0.05;
 
@@ -66,6 +68,8 @@ export class Head {
   /** Words to origins that wait until this node's stage is done with a step, in order. */
   private held: (() => void)[] = [];
   private cancelHold: (() => void) | null = null;
+  /** Steps that the rehearsal still has; null before it began. */
+  private rehearsal: { left: number; readonly untilMs: number } | null = null;
   private closed = false;
 
   constructor(
@@ -103,6 +107,7 @@ export class Head {
       return;
     }
     this.taken += 1;
+    if (this.rehearsal !== null) this.rehearsal.left = 0;
     this.noteRequests();
     this.pump();
   }
@@ -110,6 +115,16 @@ export class Head {
   cancel(from: NodeId, requestId: string): void {
     if (this.scheduler.cancel(requestId, from)) this.pump();
     this.noteRequests();
+  }
+
+  /**
+   * Once, after the ring became active: sends steps that compute nothing around it, one by one, until somebody asks for something.
+   * JavaScript is slow the first hundreds of times; this way they are over when the first answer begins.
+   */
+  rehearse(steps: number): void {
+    if (this.rehearsal !== null) return;
+    this.rehearsal = { left: this.taken > 0 ? 0 : steps, untilMs: this.ports.clock.now() + REHEARSAL_MS };
+    this.pump();
   }
 
   /** The draft came, went, or is done with what nobody waited for. */
@@ -234,24 +249,36 @@ export class Head {
 
   private pump(): void {
     if (this.closed) return;
-    for (let step = this.scheduler.next(); step !== null; step = this.scheduler.next()) {
-      const decode = step.slices.length > 0 && step.slices.every((slice) => slice.tokens === 1);
-      this.stepTraces.sent(step, this.ports.clock.now());
-      this.sentAt.set(step.step, { atMs: this.ports.clock.now(), alone: decode && this.sentAt.size === 0 });
-      this.ports.enter(encodeActivation({
-        planId: this.plan.planId,
-        step: step.step,
-        operations: step.operations,
-        slices: step.slices,
-        tokens: step.tokens,
-        hidden: null,
-        hiddenSize: 0,
-        sampled: [],
-        computeMicros: 0,
-        stageMicros: [],
-      }));
-    }
+    for (let step = this.scheduler.next(); step !== null; step = this.scheduler.next()) this.enter(step);
+    const rehearsed = this.rehearsedStep();
+    if (rehearsed !== null) this.enter(rehearsed);
     this.askDraft();
+  }
+
+  private enter(step: HeadStep): void {
+    const decode = step.slices.length > 0 && step.slices.every((slice) => slice.tokens === 1);
+    this.stepTraces.sent(step, this.ports.clock.now());
+    this.sentAt.set(step.step, { atMs: this.ports.clock.now(), alone: decode && this.sentAt.size === 0 });
+    this.ports.enter(encodeActivation({
+      planId: this.plan.planId,
+      step: step.step,
+      operations: step.operations,
+      slices: step.slices,
+      tokens: step.tokens,
+      hidden: null,
+      hiddenSize: 0,
+      sampled: [],
+      computeMicros: 0,
+      stageMicros: [],
+    }));
+  }
+
+  private rehearsedStep(): HeadStep | null {
+    const { rehearsal } = this;
+    if (rehearsal === null || rehearsal.left === 0 || this.ports.clock.now() >= rehearsal.untilMs) return null;
+    const step = this.scheduler.emptyStep();
+    if (step !== null) rehearsal.left -= 1;
+    return step;
   }
 
   private askDraft(): void {

@@ -16,6 +16,11 @@ import type { HeadFigures, HopFigures } from './head.js';
 import { LocalStage } from './local-stage.js';
 import type { LocalStagePorts, LocalStageSettings } from './local-stage.js';
 
+export interface StageWorkerSettings extends LocalStageSettings {
+  /** Steps without work that go around a ring of this node's before its first request (agent/head.ts). */
+  readonly rehearsalSteps: number;
+}
+
 export interface StageWorkerPorts extends LocalStagePorts {
   send(to: NodeId, message: ControlMessage): void;
   /** The local stages' statuses changed. */
@@ -41,7 +46,7 @@ export class StageWorker {
   private readonly entries = new Map<string, Entry>();
   private desired: DesiredState = { version: 0, instances: [] };
 
-  constructor(private readonly settings: LocalStageSettings, private readonly ports: StageWorkerPorts) {}
+  constructor(private readonly settings: StageWorkerSettings, private readonly ports: StageWorkerPorts) {}
 
   /** Starts and stops stages until they are what is wanted. */
   apply(desired: DesiredState): void {
@@ -71,6 +76,7 @@ export class StageWorker {
               requestsChanged: () => this.ports.changed(),
             }, entry.draft);
             void entry.draft?.start();
+            this.rehearse();
             this.ports.changed();
           },
         }),
@@ -84,6 +90,7 @@ export class StageWorker {
       });
       void entry.stage.start();
     }
+    this.rehearse();
   }
 
   statuses(): StageStatus[] {
@@ -108,8 +115,7 @@ export class StageWorker {
     const refuse = (code: 'wrong_plan' | 'not_ready', text: string): void =>
       this.ports.send(from, { kind: 'refused', requestId: message.requestId, planId: message.planId, code, message: text });
     if (entry === undefined) return refuse('wrong_plan', `plan ${message.planId} does not run here`);
-    const active = this.desired.instances.some((instance) => instance.plan?.planId === message.planId && instance.state === 'active');
-    if (!active || entry.head === null || !entry.stage.isReady) return refuse('not_ready', `plan ${message.planId} is not active yet`);
+    if (!this.isActive(message.planId) || entry.head === null || !entry.stage.isReady) return refuse('not_ready', `plan ${message.planId} is not active yet`);
     entry.head.generate(from, message);
   }
 
@@ -139,6 +145,15 @@ export class StageWorker {
     const entries = [...this.entries.values()];
     this.entries.clear();
     await Promise.all(entries.map((entry) => this.close(entry, 'the agent stops')));
+  }
+
+  private isActive(planId: string): boolean {
+    return this.desired.instances.some(({ plan, state }) => plan?.planId === planId && state === 'active');
+  }
+
+  /** Before a plan is active, its other stages may not be ready for a step. */
+  private rehearse(): void {
+    for (const [planId, { stage, head }] of this.entries) if (stage.isReady && this.isActive(planId)) head?.rehearse(this.settings.rehearsalSteps);
   }
 
   private draftOf(entry: Entry): DraftModel | null {

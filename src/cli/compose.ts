@@ -36,6 +36,9 @@ import type { RemoteAgents } from './remote-agents.js';
 import { ensureStateDirectory, removeRunningAgent, writeRunningAgent } from './state-directory.js';
 import type { RunningAgent } from './state-directory.js';
 
+/** A second of a small ring: more of them make its first answer no faster (docs/benchmarks.md). */
+const REHEARSAL_STEPS = 1_000;
+
 /** Parsed flags of `agent start`. Null = not given. */
 export interface StartSettings {
   readonly stateDirectory: string;
@@ -190,6 +193,7 @@ async function start(settings: StartSettings, log: AgentLog, undo: (() => Promis
     serve: models.filter((model) => !isDirectory(model)),
     defaultModel: BUILT_IN_NAME,
     temporary: settings.temporary ?? false,
+    rehearsalSteps: REHEARSAL_STEPS,
     ...(settings.keepAliveMs === undefined ? {} : { keepAliveMs: settings.keepAliveMs }),
     ...(kept === null || kept.remembered === null ? {} : { remembered: kept.remembered }),
     ...replanDeadlineOf(settings),

@@ -139,6 +139,11 @@ export class HeadScheduler {
     return null;
   }
 
+  /** A step that computes nothing; null while the ring has or awaits anything else. */
+  emptyStep(): HeadStep | null {
+    return this.flying.length > 0 || this.sequences.size > 0 ? null : this.makeStep('operations', [], []);
+  }
+
   /**
    * A step came around the ring after `elapsedMs`; its runners computed for `stageMicros`, in rank order. Results of
    * sequences that are gone are dropped.

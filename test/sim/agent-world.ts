@@ -27,6 +27,8 @@ const CONNECT_INTERVAL_MS = 100;
 const CONNECT_CHANCE = 0.3;
 /** Retransmission after a cut healed. */
 const MAX_RETRANSMIT_MS = 400;
+/** Fewer than a program has: enough to be under way when requests and losses come. */
+const REHEARSAL_STEPS = 5;
 
 export interface Weather {
   minDelayMs: number;
@@ -345,7 +347,7 @@ export class AgentWorld {
     };
     const network = new FakeNetwork(nodeId, `/ip4/10.0.0.1/tcp/${host.port}`, process, this.air, events, library);
     const agent = new Agent({
-      clusterName: 'home', secured: true, incarnation, nonce: `${nodeId}-${incarnation}`, threads: 1, contextTokens: null, slots: null, serve: host.serve, defaultModel: '', temporary: false,
+      clusterName: 'home', secured: true, incarnation, nonce: `${nodeId}-${incarnation}`, threads: 1, contextTokens: null, slots: null, serve: host.serve, defaultModel: '', temporary: false, rehearsalSteps: REHEARSAL_STEPS,
       ...(this.options.keepAliveMs === null ? {} : { keepAliveMs: this.options.keepAliveMs }),
       ...(this.options.draft === undefined ? {} : { draft: this.options.draft }),
       ...(host.remembered === null ? {} : { remembered: host.remembered }),
