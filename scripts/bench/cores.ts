@@ -16,6 +16,8 @@ const CONTEXT_TOKENS = 256;
 export interface CoresSample {
   readonly decodeShare: number;
   readonly prefillShare: number;
+  /** Of the speed of the fastest core that the slowest has, each alone. */
+  readonly slowestDecodeShare: number;
 }
 
 interface Times {
@@ -34,14 +36,17 @@ export async function measureCores(modelFile: string, cores: number): Promise<Co
     }
     const decode: number[] = [];
     const prefill: number[] = [];
+    const slowest: number[] = [];
     for (let repeat = 0; repeat < REPEATS; repeat += 1) {
       const alone: Times[] = [];
       for (const floor of floors) alone.push(await timesOf(floor));
+      const decodeMs = alone.map((times) => times.decodeMs);
+      slowest.push(Math.min(...decodeMs) / Math.max(...decodeMs));
       const together = await Promise.all(floors.map(timesOf));
       decode.push(share(alone, together, ({ decodeMs }) => decodeMs));
       prefill.push(share(alone, together, ({ prefillMs }) => prefillMs));
     }
-    return { decodeShare: spreadOf(decode).median, prefillShare: spreadOf(prefill).median };
+    return { decodeShare: spreadOf(decode).median, prefillShare: spreadOf(prefill).median, slowestDecodeShare: spreadOf(slowest).median };
   } finally {
     await Promise.all(floors.map((floor) => floor.close()));
   }

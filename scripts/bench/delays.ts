@@ -24,9 +24,9 @@ export interface DelaySample {
 }
 
 /** Two nodes, a core each, `delayMs` apart. */
-export async function measureDelay(options: Omit<RingOptions, 'slots' | 'pinned' | 'agents'>, delayMs: number, runs: number): Promise<DelaySample> {
+export async function measureDelay(options: Omit<RingOptions, 'slots' | 'cores' | 'agents'>, delayMs: number, runs: number): Promise<DelaySample> {
   const settings = { ...options.settings, contextTokens: CONTEXT_TOKENS };
-  return withRing({ ...options, settings, agents: 2, slots: 1, pinned: true, delayMs }, async (first) => {
+  return withRing({ ...options, settings, agents: 2, slots: 1, cores: [0, 1], delayMs }, async (first) => {
     const ask = (question: Omit<Question, 'prompt' | 'tokens'>): Promise<Stream> =>
       answerTimes(first, options.model, { prompt: Array.from({ length: PROMPT_TOKENS }, (_, index) => 11 + index), tokens: ANSWER_TOKENS, ...question });
     const speeds: number[] = [];

@@ -38,10 +38,10 @@ export interface GuestSample {
 /** What a gap may be, in normal ones. */
 export const TOLERATED = 3;
 
-/** Every stage on a core of its own. */
-export async function measureGuest(options: Omit<RingOptions, 'slots' | 'pinned'>): Promise<GuestSample> {
+/** A node on each of these cores. */
+export async function measureGuest(options: Omit<RingOptions, 'slots' | 'cores' | 'agents'>, cores: readonly number[]): Promise<GuestSample> {
   const settings = { ...options.settings, contextTokens: CONTEXT_TOKENS };
-  return withRing({ ...options, settings, slots: HOSTS + 1, pinned: true }, async (first) => {
+  return withRing({ ...options, settings, agents: cores.length, slots: HOSTS + 1, cores }, async (first) => {
     const fresh = freshPrompts();
     let started = 0;
     let left = HOSTS;

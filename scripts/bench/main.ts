@@ -22,8 +22,9 @@ import type { RingOptions, RingSample } from './ring.js';
 import { servingPlot } from './plot.js';
 import { delayLines, measureDelay } from './delays.js';
 import type { DelaySample } from './delays.js';
-import { measureServing, medianRates, servingLines } from './serving.js';
-import type { ServingSample } from './serving.js';
+import { measureServing } from './serving.js';
+import type { ServingRound } from './serving.js';
+import { medianRates, servingLines } from './serving-table.js';
 import { packageDirectory, readSettings, USAGE } from './settings.js';
 import type { BenchSettings } from './settings.js';
 
@@ -33,8 +34,6 @@ const SLOT_COUNT = 8;
 const SLOT_STEPS = 24;
 const SLOT_CONTEXT_TOKENS = 256;
 const WARM_UP_TOKENS = 8;
-/** Nodes of the rings that `--serving` compares, a core each. */
-const SERVING_RINGS = [1, 2] as const;
 /** Milliseconds one way, and how often both ways of answering are compared there. */
 const DELAYS = [[0, 3], [0.5, 3], [2, 3], [5, 7]] as const;
 
@@ -150,14 +149,10 @@ function say(text: string): void {
 async function benchServing(settings: BenchSettings): Promise<void> {
   const load = (loadavg()[0] ?? 0).toFixed(2);
   const options = await pinnedOptions(settings);
-  const rounds: ServingSample[][] = [];
+  const rounds: ServingRound[] = [];
   for (let round = 0; round < settings.rounds; round += 1) {
-    const samples: ServingSample[] = [];
-    for (const agents of SERVING_RINGS) {
-      say(`round ${round + 1} of ${settings.rounds}: ${agents} node(s) on ${agents} core(s)`);
-      samples.push(await measureServing({ ...options, agents }, round));
-    }
-    rounds.push(samples);
+    say(`round ${round + 1} of ${settings.rounds}`);
+    rounds.push(await measureServing(options, round, say));
     const file = join(options.packageDirectory, '.bench', 'serving.json');
     await writeFile(file, `${JSON.stringify(rounds, null, 2)}\n`);
   }
@@ -181,7 +176,7 @@ async function benchDelays(settings: BenchSettings): Promise<void> {
   process.stdout.write(`load ${load} at the start\n\n${delayLines(samples).join('\n')}\n\n${file}\n`);
 }
 
-async function pinnedOptions(settings: BenchSettings): Promise<Omit<RingOptions, 'agents' | 'slots' | 'pinned'>> {
+async function pinnedOptions(settings: BenchSettings): Promise<Omit<RingOptions, 'agents' | 'slots' | 'cores'>> {
   const root = packageDirectory();
   const directory = join(root, '.bench');
   await mkdir(directory, { recursive: true });

@@ -1,5 +1,8 @@
 /** The serving table as a picture: tokens per second by number of answers, a bar for each ring. Pure: samples in, SVG out. */
-import type { ServingSample } from './serving.js';
+export interface PlottedRates {
+  readonly agents: number;
+  readonly rates: readonly { readonly sequences: number; readonly tokensPerSecond: number }[];
+}
 
 const WIDTH = 640;
 const HEIGHT = 320;
@@ -8,7 +11,7 @@ const MARGIN = { left: 56, right: 16, top: 40, bottom: 44 };
 const COLOURS = ['#4c78a8', '#f58518', '#54a24b'];
 const INK = '#777777';
 
-export function servingPlot(samples: readonly Pick<ServingSample, 'agents' | 'rates'>[], caption: string): string {
+export function servingPlot(samples: readonly PlottedRates[], caption: string): string {
   const groups = samples[0]?.rates.map(({ sequences }) => sequences) ?? [];
   const highest = Math.max(1, ...samples.flatMap(({ rates }) => rates.map(({ tokensPerSecond }) => tokensPerSecond)));
   const step = niceStep(highest / 5);

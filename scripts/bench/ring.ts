@@ -47,8 +47,8 @@ export interface RingOptions {
   readonly idleRunnerBytes: number | null;
   /** Absent = 1. */
   readonly slots?: number;
-  /** Agent 1 on core 0, agent 2 on core 1 and so on. Absent = on any. */
-  readonly pinned?: boolean;
+  /** The core of each agent and its runner. Absent = on any. */
+  readonly cores?: readonly number[];
   /** One way, between any two agents. Absent = none. */
   readonly delayMs?: number;
 }
@@ -63,6 +63,7 @@ const MEASURED_POLL_MS = 250;
 
 /** Agents of a ring with the model loaded; `use` measures; everything is ended afterwards. */
 export async function withRing<Result>(options: RingOptions, use: (head: Agent, ring: RunningRing) => Promise<Result>): Promise<Result> {
+  const name = `ring-of-${options.agents}${options.cores === undefined ? '' : `-on-${options.cores.join('-')}`}`;
   const peerPorts: number[] = [];
   for (let index = 0; index < options.agents; index += 1) peerPorts.push(await freePort());
   const agents: Agent[] = [];
@@ -78,15 +79,15 @@ export async function withRing<Result>(options: RingOptions, use: (head: Agent, 
       }
       agents.push(await Agent.start({
         packageDirectory: options.packageDirectory,
-        stateDir: join(options.stateRoot, `ring-of-${options.agents}`, `agent-${index + 1}`),
+        stateDir: join(options.stateRoot, name, `agent-${index + 1}`),
         peerPorts, index,
         ...(options.delayMs === undefined ? {} : { meetingPorts }),
-        cluster: `bench-${process.pid}-${options.agents}`,
+        cluster: `bench-${process.pid}-${name}`,
         threads: options.settings.threads,
         contextTokens: options.settings.contextTokens,
         modelFile: index === 0 ? options.modelFile : null,
         slots: options.slots ?? 1,
-        core: options.pinned === true ? index : null,
+        core: options.cores?.[index] ?? null,
       }));
     }
     const [first] = agents;
