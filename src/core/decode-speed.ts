@@ -10,7 +10,7 @@ import type { NodeBudget } from './budget.js';
 import { mainBytes } from './memory-model.js';
 import type { MemoryTable } from './memory-model.js';
 import type { PlacementNode } from './placement-types.js';
-import type { ActivationType, Backend, Capabilities, LayerRange, ModelShape } from './types.js';
+import type { ActivationType, Backend, Capabilities, LayerRange, LinkFigures, ModelShape, NodeId } from './types.js';
 
 /** What a step costs a stage beside computing: the pipe to the runner and back, encoding, two processes that wake up. */
 export const STEP_OVERHEAD_SECONDS = 0.0005;
@@ -46,13 +46,14 @@ export function nodeSpeeds(
   });
   const slowest = devices.reduce<number | null>((least, speed) => (speed === null ? least : Math.min(least ?? speed, speed)), null);
   if (slowest === null) return null;
-  return nodes.map(({ capabilities }, index): NodeSpeed => {
+  const linksOf = new Map(nodes.map((node) => [node.nodeId, node.capabilities.links ?? []]));
+  return nodes.map(({ nodeId, capabilities }, index): NodeSpeed => {
     const device = devices[index] ?? null;
     const deviceBytesPerSecond = device ?? slowest;
     return {
       deviceBytesPerSecond,
       hostBytesPerSecond: Math.min(deviceBytesPerSecond, bandwidthOf(capabilities, 'cpu') ?? deviceBytesPerSecond),
-      hopSeconds: hopSeconds(capabilities, nodes, shape.hiddenSize * ACTIVATION_BYTES[activations]),
+      hopSeconds: hopSeconds(nodeId, linksOf, shape.hiddenSize * ACTIVATION_BYTES[activations]),
       measured: device !== null,
     };
   });
@@ -67,10 +68,13 @@ function bandwidthOf(capabilities: Capabilities, backend: Backend): number | nul
   return found === null || !(found > 0) ? null : Math.min(Math.max(found, MIN_BANDWIDTH), MAX_BANDWIDTH);
 }
 
-/** Half the median way to the others that may take part, and the payload. */
-function hopSeconds(capabilities: Capabilities, nodes: readonly PlacementNode[], payloadBytes: number): number {
-  const links = (capabilities.links ?? []).filter((link) => nodes.some((node) => node.nodeId === link.nodeId));
-  const roundTrip = median(links.map((link) => link.roundTripMicros / 1e6)) ?? DEFAULT_ROUND_TRIP_SECONDS;
+/** Half the median way to the others that may take part, and the payload. A way is as long as the end says that saw it shorter. */
+function hopSeconds(nodeId: NodeId, linksOf: ReadonlyMap<NodeId, readonly LinkFigures[]>, payloadBytes: number): number {
+  const links = (linksOf.get(nodeId) ?? []).filter((link) => linksOf.has(link.nodeId));
+  const roundTrip = median(links.map((link) => {
+    const back = linksOf.get(link.nodeId)?.find((other) => other.nodeId === nodeId);
+    return Math.min(link.roundTripMicros, back?.roundTripMicros ?? link.roundTripMicros) / 1e6;
+  })) ?? DEFAULT_ROUND_TRIP_SECONDS;
   const rates = links.flatMap((link) => (link.bytesPerSecond === null || link.bytesPerSecond <= 0 ? [] : [link.bytesPerSecond]));
   const payload = payloadBytes / (median(rates) ?? DEFAULT_LINK_BYTES_PER_SECOND);
   return Math.min(roundTrip, MAX_ROUND_TRIP_SECONDS) / 2 + payload;

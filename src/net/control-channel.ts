@@ -27,6 +27,8 @@ const WATCH_INTERVAL_MS = 250;
 const PING_AFTER_MS = 400;
 /** A peer that is not silent is asked too, this often: the answer's time is the way's length. */
 const MEASURE_INTERVAL_MS = 10_000;
+/** And at once until so many were answered: two agents that have just started are slow to answer, and the shortest way counts. */
+const FIRST_MEASUREMENTS = 6;
 /** Silence after which it does not. */
 const DEAD_AFTER_MS = 1250;
 /** Our own thread was this late: what it did not hear in the meantime says nothing about the peer. */
@@ -49,6 +51,7 @@ export class ControlChannel {
   /** Of the ping that is not answered yet. */
   private pingedAt: number | null = null;
   private measuredAt = Number.NEGATIVE_INFINITY;
+  private measurements = 0;
   private cancelWatch: (() => void) | null = null;
 
   constructor(stream: Stream, peer: string, private readonly clock: Clock, private readonly events: ControlChannelEvents) {
@@ -149,7 +152,8 @@ export class ControlChannel {
         this.end(new RingError('peer_lost', `nothing was heard for ${Math.round(silentMs)} ms`));
         return;
       }
-      const isDue = silentMs >= PING_AFTER_MS || now - this.measuredAt >= MEASURE_INTERVAL_MS;
+      const isYoung = this.measurements < FIRST_MEASUREMENTS && this.pingedAt === null;
+      const isDue = silentMs >= PING_AFTER_MS || isYoung || now - this.measuredAt >= MEASURE_INTERVAL_MS;
       if (isDue && this.framed.writable) this.ping(now);
       if (!this.isClosed) this.watch();
     });
@@ -162,7 +166,9 @@ export class ControlChannel {
   }
 
   private answered(): void {
-    if (this.pingedAt !== null) this.events.roundTrip(this.clock.now() - this.pingedAt);
+    if (this.pingedAt === null) return;
+    this.events.roundTrip(this.clock.now() - this.pingedAt);
+    this.measurements += 1;
     this.pingedAt = null;
   }
 

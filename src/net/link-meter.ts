@@ -8,6 +8,8 @@ import type { LinkFigures } from '../core/types.js';
 
 /** The shortest of this many round trips counts: everything else the two machines do only makes one longer. */
 const ROUND_TRIPS_KEPT = 8;
+/** Of fewer, each may have waited for an agent that had just started: what is not measured is better than that. */
+const MIN_ROUND_TRIPS = 3;
 /** Shorter transfers measure the start of a stream, not the way. */
 export const MIN_TRANSFER_BYTES = 1_000_000;
 const TRANSFERS_KEPT = 8;
@@ -25,9 +27,9 @@ export class LinkMeter {
     if (bytes >= MIN_TRANSFER_BYTES && ms > 0) keep(this.rates, (bytes * 1000) / ms, TRANSFERS_KEPT);
   }
 
-  /** Null before the first answer. */
+  /** Null until some pings were answered. */
   figures(): Omit<LinkFigures, 'nodeId'> | null {
-    if (this.roundTripsMs.length === 0) return null;
+    if (this.roundTripsMs.length < MIN_ROUND_TRIPS) return null;
     return {
       roundTripMicros: Math.max(1, Math.round(Math.min(...this.roundTripsMs) * 1000)),
       bytesPerSecond: this.rates.length === 0 ? null : Math.round([...this.rates].sort((a, b) => a - b)[this.rates.length >> 1] ?? 0),

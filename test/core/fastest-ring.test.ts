@@ -83,6 +83,9 @@ describe('policy auto', () => {
     ];
     expect(autoPlan(TEN, nodes(near)).stages).toHaveLength(2);
     expect(autoPlan(TEN, nodes(far)).stages.map((stage) => stage.nodeId)).toEqual(['a']);
+    // One of them was busy when it measured.
+    const mixed = [fastNode('a', 64 * GB, 10, { roundTripMicros: far }), fastNode('b', 0.6 * GB, 40, { roundTripMicros: near })];
+    expect(autoPlan(TEN, mixed).stages).toHaveLength(2);
   });
 
   it('counts a node that was not measured as the slowest that was, and says so', () => {
