@@ -29,6 +29,8 @@ export interface AgentSettings {
   readonly cluster: string;
   readonly threads: number;
   readonly contextTokens: number;
+  /** Null = the planner's choice. */
+  readonly kvType: string | null;
   /** Null = this agent has no model file. */
   readonly modelFile: string | null;
   readonly slots: number;
@@ -66,6 +68,7 @@ export class Agent {
       '--state-dir', settings.stateDir, '--cluster', settings.cluster, '--no-mdns', '--log-level', 'warn',
       '--listen', `127.0.0.1:${ownPort}`, '--api-port', String(apiPort),
       '--threads', String(settings.threads), '--ctx', String(settings.contextTokens), '--slots', String(settings.slots),
+      ...(settings.kvType === null ? [] : ['--kv-type', settings.kvType]),
       ...others.flatMap((address) => ['--peer', address]),
       // An agent would load a model that it is given by name, as it thinks best; here the number of stages is the question.
       ...(settings.modelFile === null ? [] : ['--ckpt-dir', dirname(settings.modelFile)]),

@@ -9,6 +9,8 @@ import { CORES, PREFILL_TOKENS, PREFIX_TOKENS } from './serving.js';
 import type { ServingRound, ServingSample } from './serving.js';
 import { spreadOf } from './statistics.js';
 
+const NOT_MEASURED = '-';
+
 type Figure = (sample: ServingSample) => number | null | undefined;
 
 /** Medians over the rounds, and medians of the rounds' ratios: the last ring against the mean of those with one node. */
@@ -50,7 +52,7 @@ export function servingLines(rounds: readonly ServingRound[]): readonly string[]
     ...across('  both at once, of what each gives alone: decode', ({ together }) => together?.decodeShare ?? null),
     ...across('  prefill', ({ together }) => together?.prefillShare ?? null),
     ...across('the machine\'s other work, % of its cores', ({ otherWork }) => (otherWork === null ? null : 100 * otherWork)),
-  ]);
+  ].filter(([, ...cells]) => cells.some((cell) => cell !== '' && cell !== NOT_MEASURED)));
 }
 
 function nodesText(cores: readonly number[]): string {
@@ -75,7 +77,7 @@ function quotient(value: number | null, by: number | null): number | null {
 /** The median of what was measured. */
 function shown(values: readonly (number | null)[]): string {
   const measured = values.filter((value) => value !== null);
-  return measured.length === 0 ? '-' : spreadOf(measured).median.toFixed(2);
+  return measured.length === 0 ? NOT_MEASURED : spreadOf(measured).median.toFixed(2);
 }
 
 function busyText(rounds: readonly (readonly number[])[]): string {
