@@ -99,7 +99,8 @@ describe('a ring with a peer that does not behave', () => {
     const secretFile = join(temporaryDirectory('hostile-secret'), 'secret');
     writeFileSync(secretFile, words, { mode: 0o600 });
     for (let index = 0; index < NODES; index += 1) {
-      const address = agents[0] === undefined ? [] : (await agents[0].status()).nodes[0]?.addresses.slice(0, 1) ?? [];
+      const alone = await agents[0]?.statusWhen(({ nodes }) => nodes[0]?.addresses[0] !== undefined, { timeoutMs: AGREE_MS, what: 'the address of the first node' });
+      const address = alone?.nodes[0]?.addresses.slice(0, 1) ?? [];
       agents.push(await AgentProcess.start({
         stateDir: temporaryDirectory('hostile'),
         args: ['--cluster', CLUSTER, '--secret-file', secretFile, '--no-mdns', '--listen', '127.0.0.1:0', '--threads', '1', '--ctx', '256', '--slots', '2', '--log-level', 'info', ...address.flatMap((peer) => ['--peer', peer])],

@@ -6,6 +6,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { AgentProcess } from '../support/agent-process.js';
+import { waitUntil } from '../support/processes.js';
 import { temporaryDirectory } from '../support/temporary-directory.js';
 
 const MODEL = 'kjv-q8_0';
@@ -43,7 +44,14 @@ describe('a ring of three with too much to do', () => {
       '--log-level', 'warn', '--api-key-file', keyFile, ...peers.flatMap((peer) => ['--peer', peer]),
     ];
     for (let index = 0; index < NODES; index += 1) {
-      const address = agents[0] === undefined ? [] : (await statusOf(agents[0])).nodes[0]?.addresses.slice(0, 1) ?? [];
+      const [first] = agents;
+      let address: readonly string[] = [];
+      if (first !== undefined) {
+        await waitUntil(async () => {
+          address = (await statusOf(first)).nodes[0]?.addresses.slice(0, 1) ?? [];
+          return address.length > 0;
+        }, { timeoutMs: AGREE_MS, pollMs: SAMPLE_MS, what: 'the address of the first node' });
+      }
       agents.push(await AgentProcess.start({ stateDir: temporaryDirectory('overload'), args: args(address) }));
     }
     const deadline = performance.now() + AGREE_MS;
