@@ -17,17 +17,19 @@ const AGREE_MS = 30_000;
 const LOAD_MS = 60_000;
 /** Pieces of every answer that are there before a node is killed. */
 const BEGUN = 4;
+/** What has come meanwhile is read first: a busy test sees tokens later than they were told. */
+const READ_MS = 20;
 /** Answers that end before a node is killed show nothing: they are asked for again, so often. */
 const TRIES = 4;
 
-const LINES = { type: 'array', items: { type: 'string', minLength: 10, maxLength: 18 }, minItems: 6, maxItems: 6 };
+const LINES = { type: 'array', items: { type: 'string', minLength: 10, maxLength: 18 }, minItems: 14, maxItems: 14 };
 const BOOK = { type: 'object', properties: { title: { type: 'string', minLength: 4, maxLength: 20 }, lines: LINES }, required: ['title', 'lines'], additionalProperties: false };
 const messages = [{ role: 'user' as const, content: 'Tell me of Moses.' }];
-const base = { model: MODEL, messages, temperature: 1, max_tokens: 500, stream: true as const };
+const base = { model: MODEL, messages, temperature: 1, max_tokens: 800, stream: true as const };
 const REQUESTS: Readonly<Record<string, OpenAI.ChatCompletionCreateParamsStreaming>> = {
   schema: { ...base, seed: 11, response_format: { type: 'json_schema', json_schema: { name: 'book', strict: true, schema: BOOK } } },
   tool: { ...base, seed: 12, parallel_tool_calls: false, tool_choice: { type: 'function', function: { name: 'write' } }, tools: [{ type: 'function', function: { name: 'write', strict: true, parameters: BOOK } }] },
-  several: { ...base, seed: 13, n: 2, max_tokens: 100 },
+  several: { ...base, seed: 13, n: 2, max_tokens: 300 },
 };
 
 /** What became of a request: texts and arguments of each choice, and why it ended. */
@@ -100,6 +102,7 @@ async function underWay(client: AgentProcess): Promise<ReturnType<typeof ask>> {
     asked.whole.catch(() => undefined);
     const ended = (): boolean => Object.values(asked.told).some((one) => one.ended);
     await waitUntil(async () => ended() || Object.values(asked.told).every(({ pieces }) => pieces >= BEGUN), { timeoutMs: AGREE_MS, pollMs: 2, what: 'all answers have begun' });
+    await new Promise((resolve) => setTimeout(resolve, READ_MS));
     if (!ended()) return asked;
     await asked.whole;
   }
