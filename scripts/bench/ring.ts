@@ -5,6 +5,7 @@
  * Times are the client's: HTTP, JSON and streaming are in them. Agent 1 has the model file; the request goes to it.
  */
 import { join } from 'node:path';
+import { REHEARSAL_MS } from '../../src/agent/head.js';
 import type { InstanceView } from '../../src/agent/service.js';
 import { freePort } from '../../test/support/free-port.js';
 import { Agent, tokensOf } from './agents.js';
@@ -56,8 +57,6 @@ export interface RingOptions {
 /** How long the heartbeats' bytes are watched. */
 const QUIET_WATCH_MS = 2_000;
 const WARM_UP_TOKENS = 8;
-/** A ring rehearses before its first request (agent/head.ts), for so long at most. */
-const REHEARSAL_MS = 3_000;
 const MEASURED_WITHIN_MS = 60_000;
 const MEASURED_POLL_MS = 250;
 
@@ -100,6 +99,7 @@ export async function withRing<Result>(options: RingOptions, use: (head: Agent, 
     const { draft } = options.settings;
     await first.call('POST', '/v1/cluster/load', { model: options.model, nodes: options.agents, ...(draft === null ? {} : { draft }) });
     if (draft !== null) await first.statusWhen('the draft was ready', ({ instances }) => instances.every((instance) => instance.draft?.state === 'ready'));
+    // The first request would end the rehearsal.
     await new Promise((resolve) => setTimeout(resolve, REHEARSAL_MS));
     const result = await use(first, { agents, peerPorts });
     // What is loaded by hand would be loaded again when these agents start for the next measurement.

