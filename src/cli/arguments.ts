@@ -78,7 +78,7 @@ export function agentOptions(command: Command): Command {
     .option('--peer <address...>', 'address of another agent, where multicast does not reach (host:port or multiaddr)', collect)
     .option('--listen <address>', 'address for other agents: host:port, host or port (default: every interface, port 11501)')
     .option('--no-mdns', 'do not look for agents by mDNS')
-    .option('--threads <n>', 'threads for a stage (default: cores)', count(1))
+    .option('--threads <n>', 'threads for a stage (default: one for each physical core, slow ones left out where there are fast ones)', count(1))
     .option('--max-ram <GB>', 'memory that stages may take on this node, in GB (1e9 bytes)', positive)
     .option('--device <device>', 'where stages compute: cpu, metal, cuda, vulkan, or a list such as vulkan+cpu, where the cpu takes what the device has no room for (default: the best that is there)', devices)
     .option('--max-device-ram <GB>', 'device memory that stages may take on this node, in GB (1e9 bytes)', positive)

@@ -3,10 +3,10 @@
  * after whatever a login prints (cli/remote-agents.ts).
  */
 import { existsSync } from 'node:fs';
-import { availableParallelism } from 'node:os';
 import { dirname, resolve } from 'node:path';
 import { bytesText } from '../core/quantities.js';
 import { ENGINE_PACKAGE_VERSION, listPackages } from '../engine/packages.js';
+import { computeCores } from '../process/compute-cores.js';
 import { createMachine } from '../process/machine.js';
 import { createRunnerLauncher } from '../process/runner-process.js';
 import { AGENT_VERSION, PROTOCOL_MAX, PROTOCOL_MIN } from '../version.js';
@@ -23,7 +23,7 @@ export async function probeCommand(directory: string, json: boolean): Promise<vo
     packages: listPackages().map((installed) => installed.backend),
     stateDirectory: existingParent(resolve(directory)),
     engineVersion: ENGINE_PACKAGE_VERSION,
-    threads: availableParallelism(),
+    threads: await computeCores(),
     devicePreference: [],
     deviceLimitBytes: null,
   }, createRunnerLauncher(log), log);

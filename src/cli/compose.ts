@@ -3,7 +3,6 @@
  */
 import { randomUUID } from 'node:crypto';
 import { existsSync, statSync } from 'node:fs';
-import { availableParallelism } from 'node:os';
 import { isAbsolute, resolve } from 'node:path';
 import { Agent } from '../agent/agent.js';
 import { API_HOST_DEFAULT, API_PORT_DEFAULT, readApiAccess, startApiServer } from '../api/server.js';
@@ -22,6 +21,7 @@ import { createNetwork } from '../net/network.js';
 import { parseSecret, readSecretText } from '../net/secret.js';
 import type { ActivationType, DeviceKind, GgmlCacheType } from '../core/types.js';
 import type { PeerEvents } from '../ports.js';
+import { computeCores } from '../process/compute-cores.js';
 import { createMachine } from '../process/machine.js';
 import { createRunnerLauncher } from '../process/runner-process.js';
 import { ProcessSleepGuard } from '../process/sleep-guard.js';
@@ -36,8 +36,8 @@ import type { RemoteAgents } from './remote-agents.js';
 import { ensureStateDirectory, removeRunningAgent, writeRunningAgent } from './state-directory.js';
 import type { RunningAgent } from './state-directory.js';
 
-/** A second of a small ring: four times as many make its first answer no faster. */
-const REHEARSAL_STEPS = 1_000;
+/** Two seconds of a ring of two on one machine. */
+const REHEARSAL_STEPS = 4_000;
 
 /** Parsed flags of `agent start`. Null = not given. */
 export interface StartSettings {
@@ -132,7 +132,7 @@ async function start(settings: StartSettings, log: AgentLog, undo: (() => Promis
 
   const library = await openModelLibrary({ stateDirectory, modelPaths, directories: settings.checkpointDirectory === undefined ? [] : [settings.checkpointDirectory], hub, quotaBytes: settings.maxDiskBytes ?? null, log });
   const launcher = createRunnerLauncher(log);
-  const threads = settings.threads ?? availableParallelism();
+  const threads = settings.threads ?? await computeCores();
   // Looking for devices takes a child process some tenths of a second; the network comes up meanwhile.
   const machineFound = createMachine({
     agentVersion: AGENT_VERSION,

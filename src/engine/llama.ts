@@ -14,7 +14,7 @@ import type { Backend } from '../core/types.js';
 import { engineLog } from './engine-log.js';
 import { choosePackage, libraryFiles } from './packages.js';
 import type { EnginePackage } from './packages.js';
-import { checkDefaults } from './self-check.js';
+import { CHECKED_THREADS, checkDefaults } from './self-check.js';
 
 /** An address in C memory. Null is `NULL`. */
 export type Pointer = bigint | null;
@@ -94,6 +94,16 @@ export interface ContextParams {
 }
 
 /** `struct llama_batch`: exactly one of token and embd is set. */
+export interface ThreadPoolParams {
+  cpumask: readonly boolean[];
+  n_threads: number;
+  prio: number;
+  /** How long threads look for work before they sleep: 0 = not at all, 100 = as long as can be. */
+  poll: number;
+  strict_cpu: boolean;
+  paused: boolean;
+}
+
 export interface Batch {
   n_tokens: number;
   token: Pointer;
@@ -127,9 +137,16 @@ const BATCH = koffi.struct('llama_batch', {
   n_tokens: 'int32', token: 'void *', embd: 'void *', pos: 'void *', n_seq_id: 'void *', seq_id: 'void *', logits: 'void *',
 });
 
+/** `cpumask` is ggml's GGML_MAX_N_THREADS. */
+const THREAD_POOL_PARAMS = koffi.struct('ggml_threadpool_params', {
+  cpumask: koffi.array('bool', 512), n_threads: 'int', prio: 'int', poll: 'uint32', strict_cpu: 'bool', paused: 'bool',
+});
+
 const CHAIN_PARAMS = koffi.struct('llama_sampler_chain_params', { no_perf: 'bool' });
 const EVAL_CALLBACK = koffi.proto('bool ring_eval_callback(void *tensor, bool ask, void *user_data)');
 const LOG_CALLBACK = koffi.proto('void ring_log_callback(int level, const char *text, void *user_data)');
+const NEW_THREAD_POOL = koffi.proto('ring_new_thread_pool', 'void *', [koffi.pointer(THREAD_POOL_PARAMS)]);
+const FREE_THREAD_POOL = koffi.proto('void ring_free_thread_pool(void *pool)');
 const TO_FLOAT = koffi.proto('void ring_to_float(const void *rows, void *floats, int64_t count)');
 
 type LibraryName = 'base' | 'ggml' | 'llama';
@@ -145,12 +162,15 @@ const FUNCTIONS = {
   ggml_quantize_requires_imatrix: ['base', 'bool', ['int']],
   ggml_backend_tensor_get: ['base', 'void', ['void *', 'void *', 'size_t', 'size_t']],
   ggml_backend_tensor_set: ['base', 'void', ['void *', 'void *', 'size_t', 'size_t']],
+  ggml_threadpool_params_default: ['base', THREAD_POOL_PARAMS, ['int']],
+  ggml_backend_reg_get_proc_address: ['base', 'void *', ['void *', 'str']],
   ggml_backend_dev_name: ['base', 'str', ['void *']],
   ggml_backend_dev_description: ['base', 'str', ['void *']],
   ggml_backend_dev_type: ['base', 'int', ['void *']],
   ggml_backend_dev_memory: ['base', 'void', ['void *', 'void *', 'void *']],
   ggml_backend_dev_backend_reg: ['base', 'void *', ['void *']],
   ggml_backend_reg_name: ['base', 'str', ['void *']],
+  ggml_backend_reg_by_name: ['ggml', 'void *', ['str']],
   ggml_backend_dev_count: ['ggml', 'size_t', []],
   ggml_backend_dev_get: ['ggml', 'void *', ['size_t']],
   ggml_backend_load_all_from_path: ['ggml', 'void', ['str']],
@@ -175,6 +195,7 @@ const FUNCTIONS = {
   llama_model_get_vocab: ['llama', 'void *', ['void *']],
   llama_model_has_encoder: ['llama', 'bool', ['void *']],
   llama_n_ctx_seq: ['llama', 'uint32', ['void *']],
+  llama_attach_threadpool: ['llama', 'void', ['void *', 'void *', 'void *']],
   llama_get_memory: ['llama', 'void *', ['void *']],
   llama_memory_clear: ['llama', 'void', ['void *', 'bool']],
   llama_memory_seq_rm: ['llama', 'bool', ['void *', 'int32', 'int32', 'int32']],
@@ -232,6 +253,7 @@ export type LlamaFunctions =
     llama_model_default_params(): ModelParams;
     llama_context_default_params(): ContextParams;
     llama_sampler_chain_default_params(): { no_perf: boolean };
+    ggml_threadpool_params_default(threads: number): ThreadPoolParams;
   };
 
 /** `struct ggml_type_traits`, as far as it is needed. */
@@ -314,7 +336,7 @@ function selfCheck(c: LlamaFunctions): string | null {
   if (version !== PINNED_LLAMA_VERSION && !version.startsWith(`${PINNED_LLAMA_VERSION}-`)) return `version ${version}`;
   const probe = 65_536n;
   if (c.ggml_get_name(probe) !== probe + BigInt(TENSOR_NAME_OFFSET)) return 'struct ggml_tensor has another layout';
-  return checkDefaults(c.llama_model_default_params(), c.llama_context_default_params());
+  return checkDefaults(c.llama_model_default_params(), c.llama_context_default_params(), c.ggml_threadpool_params_default(CHECKED_THREADS));
 }
 
 /** Address of a typed array's memory. The caller keeps the array alive while C may use it. */
@@ -367,4 +389,14 @@ export function readTypeTraits(llama: Llama, type: number): TypeTraits | null {
 /** Runs a type's `to_float`: `count` elements from `rows` to `floats`. */
 export function callToFloat(toFloat: bigint, rows: ArrayBufferView, floats: Float32Array, count: number): void {
   koffi.call(toFloat, TO_FLOAT, rows, floats, count);
+}
+
+/** `create` and `free` are the addresses of a backend's `ggml_threadpool_new` and `ggml_threadpool_free`. */
+export function newThreadPool(create: bigint, params: ThreadPoolParams): Pointer {
+  const pool: unknown = koffi.call(create, NEW_THREAD_POOL, params);
+  return typeof pool === 'bigint' ? pool : null;
+}
+
+export function freeThreadPool(free: bigint, pool: bigint): void {
+  koffi.call(free, FREE_THREAD_POOL, pool);
 }

@@ -13,6 +13,7 @@ import { engineDevices } from './devices.js';
 import { engineLog } from './engine-log.js';
 import { addressOf, FLASH_ATTENTION_ENABLED, loadLlama, LOAD_MODE_NONE, ROPE_TYPE_IMROPE, ROPE_TYPE_MROPE } from './llama.js';
 import type { Llama } from './llama.js';
+import { keepThreads } from './thread-pool.js';
 
 export interface EngineModel {
   readonly llama: Llama;
@@ -112,8 +113,14 @@ export function loadModel(file: string, options: LoadOptions): EngineModel {
   };
 }
 
-/** Throws `out_of_memory` or `engine_failed`. The caller frees it with `llama_free` before the model. */
-export function openContext(engineModel: EngineModel, settings: ContextSettings): bigint {
+export interface EngineContext {
+  readonly context: bigint;
+  /** To be called before the model is freed. */
+  close(): void;
+}
+
+/** Throws `out_of_memory` or `engine_failed`. */
+export function openContext(engineModel: EngineModel, settings: ContextSettings): EngineContext {
   const { llama: { c }, model, onCpu } = engineModel;
   const params = c.llama_context_default_params();
   params.n_ctx = Math.ceil(settings.contextTokens / CONTEXT_MULTIPLE) * CONTEXT_MULTIPLE * settings.slots;
@@ -153,7 +160,14 @@ export function openContext(engineModel: EngineModel, settings: ContextSettings)
       { contextTokens: settings.contextTokens, slots: settings.slots },
     );
   }
-  return context;
+  const endThreads = keepThreads(engineModel.llama, context, threads);
+  return {
+    context,
+    close: () => {
+      c.llama_free(context);
+      endThreads();
+    },
+  };
 }
 
 interface DevicePlacement {

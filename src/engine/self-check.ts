@@ -4,7 +4,7 @@
  * If a field moved, its neighbours' values come back in its place and the comparison names the first one that is wrong.
  * It must not know koffi: it sees plain objects.
  */
-import type { ContextParams, ModelParams } from './llama.js';
+import type { ContextParams, ModelParams, ThreadPoolParams } from './llama.js';
 
 const MODEL_DEFAULTS: ModelParams = {
   devices: null, tensor_buft_overrides: null, n_gpu_layers: -1, split_mode: 1, load_mode: -1, lazy_mode: 1, main_gpu: 0,
@@ -23,9 +23,17 @@ const CONTEXT_DEFAULTS: ContextParams = {
   samplers: null, n_samplers: 0, ctx_other: null,
 };
 
+/** Threads of the pool whose parameters are checked. */
+export const CHECKED_THREADS = 4;
+
+/** `cpumask` comes before all of these: were it longer or shorter, they would be elsewhere. */
+const THREAD_POOL_DEFAULTS: Omit<ThreadPoolParams, 'cpumask'> = { n_threads: CHECKED_THREADS, prio: 0, poll: 50, strict_cpu: false, paused: false };
+
 /** Null when all defaults are the pinned build's; else the first field that differs, with both values. */
-export function checkDefaults(model: ModelParams, context: ContextParams): string | null {
-  return firstDifference('llama_model_params', MODEL_DEFAULTS, model) ?? firstDifference('llama_context_params', CONTEXT_DEFAULTS, context);
+export function checkDefaults(model: ModelParams, context: ContextParams, threadPool: ThreadPoolParams): string | null {
+  return firstDifference('llama_model_params', MODEL_DEFAULTS, model)
+    ?? firstDifference('llama_context_params', CONTEXT_DEFAULTS, context)
+    ?? firstDifference('ggml_threadpool_params', THREAD_POOL_DEFAULTS, threadPool);
 }
 
 function firstDifference(struct: string, expected: object, found: object): string | null {

@@ -15,7 +15,7 @@ import { GrammarVocabulary } from './grammar.js';
 import { GraphTap } from './graph-tap.js';
 import { viewMemory } from './llama.js';
 import { loadModel, openContext } from './model-loader.js';
-import type { EngineModel } from './model-loader.js';
+import type { EngineContext, EngineModel } from './model-loader.js';
 import { PaddingChoice } from './padding-choice.js';
 import { PooledStates } from './pooled-states.js';
 import { RecomputingStage } from './recomputing-stage.js';
@@ -68,6 +68,7 @@ class LlamaStage implements StageEngine {
   private readonly samples: boolean;
   private readonly embedding: EmbeddingTable | null = null;
   private readonly tap: GraphTap | null;
+  private readonly engineContext: EngineContext;
   private readonly context: bigint;
   private readonly batch: DecodeBatch;
   private readonly vocabulary: SamplerVocabulary;
@@ -117,7 +118,7 @@ class LlamaStage implements StageEngine {
         positionsPerToken: model.positionsPerToken,
       });
       this.scratch = new Float32Array(new ArrayBuffer(this.samples ? 0 : batchTokens * this.hiddenSize * 4));
-      this.context = openContext(model, {
+      this.engineContext = openContext(model, {
         contextTokens: options.contextTokens,
         slots: options.slots,
         batchTokens,
@@ -129,6 +130,7 @@ class LlamaStage implements StageEngine {
         cacheOnHost: options.keyValueCache === 'host',
         evalCallback: this.tap?.callback ?? null,
       });
+      this.context = this.engineContext.context;
     } catch (error) {
       this.tap?.close();
       this.embedding?.close();
@@ -207,7 +209,7 @@ class LlamaStage implements StageEngine {
 
   /** Everything but the model. */
   private release(): void {
-    this.model.llama.c.llama_free(this.context);
+    this.engineContext.close();
     this.tap?.close();
     this.embedding?.close();
   }

@@ -2,19 +2,21 @@ import { describe, expect, it } from 'vitest';
 import { inventory } from '../../src/engine/devices.js';
 import { loadLlama, PINNED_LLAMA_VERSION } from '../../src/engine/llama.js';
 import { choosePackage, libraryFiles, listPackages } from '../../src/engine/packages.js';
-import { checkDefaults } from '../../src/engine/self-check.js';
+import { CHECKED_THREADS, checkDefaults } from '../../src/engine/self-check.js';
 
 describe('the engine on this machine', () => {
   it('is the pinned build, with every default where the structs say', () => {
     const { c } = loadLlama();
     expect(c.llama_version().startsWith(PINNED_LLAMA_VERSION)).toBe(true);
-    expect(checkDefaults(c.llama_model_default_params(), c.llama_context_default_params())).toBeNull();
+    expect(checkDefaults(c.llama_model_default_params(), c.llama_context_default_params(), c.ggml_threadpool_params_default(CHECKED_THREADS))).toBeNull();
   });
 
   it('a default that moved is named with both values', () => {
     const { c } = loadLlama();
     const moved = { ...c.llama_context_default_params(), n_ubatch: 4 };
-    expect(checkDefaults(c.llama_model_default_params(), moved)).toBe('default of llama_context_params.n_ubatch is 4 instead of 512');
+    const pool = c.ggml_threadpool_params_default(CHECKED_THREADS);
+    expect(checkDefaults(c.llama_model_default_params(), moved, pool)).toBe('default of llama_context_params.n_ubatch is 4 instead of 512');
+    expect(checkDefaults(c.llama_model_default_params(), c.llama_context_default_params(), { ...pool, poll: 0 })).toBe('default of ggml_threadpool_params.poll is 0 instead of 50');
   });
 
   it('lists the cpu with the machine\'s memory', () => {
