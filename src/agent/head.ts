@@ -6,6 +6,7 @@ import { HeadScheduler } from '../core/batching.js';
 import type { BatchingCounters, HeadStep } from '../core/head-types.js';
 import type { ControlMessage, GenerateMessage } from '../core/messages.js';
 import type { DraftAnswer, DraftState, DraftWish } from '../core/model-drafts.js';
+import { RecentValues } from '../core/recent-values.js';
 import { StageLoad } from '../core/stage-load.js';
 import { stepTokens } from '../core/step-size.js';
 import { StepTraces } from '../core/step-traces.js';
@@ -21,8 +22,10 @@ const MAX_LOGIT_BIAS = 4_096;
 const HOLD_MS = 30;
 /** A slow link's rehearsal ends here. */
 export const REHEARSAL_MS = 3_000;
-/** Weight of the newest sample in the running averages of hop figures. */
+/** Weight of the newest sample in running averages. */
 const HOP_SMOOTHING = 0.05;
+/** Steps whose median a hop's overhead is. */
+const HOPS_KEPT = 255;
 
 export interface HeadPorts {
   readonly clock: Clock;
@@ -42,8 +45,9 @@ export interface HeadDraft {
 
 /** Measured on decode steps while one step was in flight. */
 export interface HopFigures {
-  /** Time of a step around the ring that no runner computed, per edge, in microseconds (running average). */
+  /** Time of a step around the ring that no runner computed, per edge, in microseconds: the median of the latest steps. */
   readonly overheadMicros: number;
+  /** Running average. */
   readonly computeMicros: number;
   readonly samples: number;
 }
@@ -59,7 +63,8 @@ export class Head {
   private readonly load: StageLoad;
   private readonly stepTraces = new StepTraces();
   private readonly sentAt = new Map<number, { readonly atMs: number; readonly alone: boolean }>();
-  private overheadMicros = 0;
+  private readonly overheads = new RecentValues(HOPS_KEPT);
+  private meanOverheadMicros = 0;
   private computeMicros = 0;
   private samples = 0;
   private stageMicros: readonly number[] = [];
@@ -189,12 +194,12 @@ export class Head {
   /** Null before an answer was alone. */
   pace(): TokenPace | null {
     if (this.samples === 0) return null;
-    const tokenMicros = Math.round(this.computeMicros + this.overheadMicros * this.plan.stages.length);
+    const tokenMicros = Math.round(this.computeMicros + this.meanOverheadMicros * this.plan.stages.length);
     return { tokenMicros, stageMicros: this.stageMicros.map(Math.round) };
   }
 
   hops(): HopFigures {
-    return { overheadMicros: Math.round(this.overheadMicros), computeMicros: Math.round(this.computeMicros), samples: this.samples };
+    return { overheadMicros: Math.round(this.overheads.median() ?? 0), computeMicros: Math.round(this.computeMicros), samples: this.samples };
   }
 
   /** Of the latest requests, the latest first. */
@@ -298,7 +303,8 @@ export class Head {
     if (sent === undefined || !sent.alone) return nowMs - (sent?.atMs ?? nowMs);
     const overhead = Math.max(0, (nowMs - sent.atMs) * 1000 - header.computeMicros) / this.plan.stages.length;
     const weight = this.samples === 0 ? 1 : HOP_SMOOTHING;
-    this.overheadMicros += (overhead - this.overheadMicros) * weight;
+    this.overheads.add(overhead);
+    this.meanOverheadMicros += (overhead - this.meanOverheadMicros) * weight;
     this.computeMicros += (header.computeMicros - this.computeMicros) * weight;
     this.stageMicros = header.stageMicros.map((micros, rank) => {
       const before = this.stageMicros[rank] ?? micros;

@@ -10,6 +10,7 @@ import type { NodeBudget } from './budget.js';
 import { mainBytes } from './memory-model.js';
 import type { MemoryTable } from './memory-model.js';
 import type { PlacementNode } from './placement-types.js';
+import { median } from './recent-values.js';
 import type { ActivationType, Backend, Capabilities, LayerRange, LinkFigures, ModelShape, NodeId } from './types.js';
 
 /** What a step costs a stage beside computing: the pipe to the runner and back, encoding, two processes that wake up. */
@@ -78,11 +79,6 @@ function hopSeconds(nodeId: NodeId, linksOf: ReadonlyMap<NodeId, readonly LinkFi
   const rates = links.flatMap((link) => (link.bytesPerSecond === null || link.bytesPerSecond <= 0 ? [] : [link.bytesPerSecond]));
   const payload = payloadBytes / (median(rates) ?? DEFAULT_LINK_BYTES_PER_SECOND);
   return Math.min(roundTrip, MAX_ROUND_TRIP_SECONDS) / 2 + payload;
-}
-
-function median(values: readonly number[]): number | null {
-  const sorted = [...values].sort((a, b) => a - b);
-  return sorted[Math.floor((sorted.length - 1) / 2)] ?? null;
 }
 
 /** Of a mixture of experts only some are read for a token: part of the layers' bytes that is. */

@@ -4,6 +4,7 @@
  *
  * It must not know streams, peers or what the figures are for.
  */
+import { RecentValues } from '../core/recent-values.js';
 import type { LinkFigures } from '../core/types.js';
 
 /** The shortest of this many round trips counts: everything else the two machines do only makes one longer. */
@@ -16,28 +17,25 @@ const TRANSFERS_KEPT = 8;
 
 export class LinkMeter {
   private readonly roundTripsMs: number[] = [];
-  private readonly rates: number[] = [];
+  private readonly rates = new RecentValues(TRANSFERS_KEPT);
 
   roundTrip(ms: number): void {
-    keep(this.roundTripsMs, ms, ROUND_TRIPS_KEPT);
+    this.roundTripsMs.push(ms);
+    if (this.roundTripsMs.length > ROUND_TRIPS_KEPT) this.roundTripsMs.shift();
   }
 
   /** `ms`: time in which bytes were waited for; what was done with them does not count. */
   transfer(bytes: number, ms: number): void {
-    if (bytes >= MIN_TRANSFER_BYTES && ms > 0) keep(this.rates, (bytes * 1000) / ms, TRANSFERS_KEPT);
+    if (bytes >= MIN_TRANSFER_BYTES && ms > 0) this.rates.add((bytes * 1000) / ms);
   }
 
   /** Null until some pings were answered. */
   figures(): Omit<LinkFigures, 'nodeId'> | null {
     if (this.roundTripsMs.length < MIN_ROUND_TRIPS) return null;
+    const rate = this.rates.median();
     return {
       roundTripMicros: Math.max(1, Math.round(Math.min(...this.roundTripsMs) * 1000)),
-      bytesPerSecond: this.rates.length === 0 ? null : Math.round([...this.rates].sort((a, b) => a - b)[this.rates.length >> 1] ?? 0),
+      bytesPerSecond: rate === null ? null : Math.round(rate),
     };
   }
-}
-
-function keep(values: number[], value: number, count: number): void {
-  values.push(value);
-  if (values.length > count) values.shift();
 }
