@@ -18,6 +18,12 @@ const SMOOTHING = 0.25;
 const JUDGED_STEPS = 3;
 /** A size that was not seen for so many decode steps is measured again before it is judged. */
 const FORGOTTEN_AFTER_STEPS = 512;
+/**
+ * Steps after there came to be more sequences, or fewer, that decide nothing. While answers begin, the processors do more
+ * than compute: on one core each for agent and runner such steps took twice as long, and a cut judged by them stayed for
+ * a minute.
+ */
+const SETTLING_STEPS = 8;
 /** Another cut must promise a cycle shorter by this share, or nothing changes. */
 const WORTHWHILE = 0.05;
 /** The first choice between cuts is by any difference that is one. */
@@ -31,6 +37,8 @@ const OUTLIER = 2;
 
 interface StepCost {
   samples: number;
+  /** Measured while answers began: it counts where nothing else is known, and decides nothing. */
+  provisional: boolean;
   /** Of the slowest stage. */
   bottleneckMicros: number;
   /** Of all stages. */
@@ -57,6 +65,8 @@ export class DecodeGroups {
   private groups = 1;
   private preferred: number | null = null;
   private decidedFor = 0;
+  /** When there came to be so many sequences. */
+  private decidedAtStep = 0;
   private unprompted: Unprompted | null = null;
   /** First slot of every group but the first. */
   private bounds: readonly number[] = [];
@@ -71,10 +81,12 @@ export class DecodeGroups {
     const bottleneck = Math.max(...stageMicros);
     if (elapsedMicros !== null) this.hopsMicros = averaged(this.hopsMicros, Math.max(0, elapsedMicros - ring));
     const known = this.costs.get(sequences);
-    if (known === undefined || this.steps - known.seenAtStep > FORGOTTEN_AFTER_STEPS) {
-      this.costs.set(sequences, { samples: 1, bottleneckMicros: bottleneck, ringMicros: ring, seenAtStep: this.steps });
+    const provisional = !this.hasSettled();
+    if (known === undefined || this.isForgotten(known) || (known.provisional && !provisional)) {
+      this.costs.set(sequences, { samples: 1, provisional, bottleneckMicros: bottleneck, ringMicros: ring, seenAtStep: this.steps });
       return;
     }
+    if (provisional && !known.provisional) return;
     // The first steps of a size pay for what the engine sets up once.
     known.bottleneckMicros = known.samples < JUDGED_STEPS ? Math.min(known.bottleneckMicros, bottleneck) : averaged(known.bottleneckMicros, bottleneck);
     known.ringMicros = known.samples < JUDGED_STEPS ? Math.min(known.ringMicros, ring) : averaged(known.ringMicros, ring);
@@ -120,6 +132,7 @@ export class DecodeGroups {
   private count(sequences: number, besidePrompt: boolean): number {
     const most = besidePrompt ? this.groupsBesidePrompt(sequences) : Math.max(1, Math.min(this.stages, sequences));
     if (sequences !== this.decidedFor || (this.preferred ?? 1) > most) {
+      if (sequences !== this.decidedFor) this.decidedAtStep = this.steps;
       this.decidedFor = sequences;
       this.preferred = null;
     }
@@ -169,7 +182,15 @@ export class DecodeGroups {
 
   private isKnown(size: number): boolean {
     const cost = this.costs.get(size);
-    return cost !== undefined && cost.samples >= JUDGED_STEPS && this.steps - cost.seenAtStep <= FORGOTTEN_AFTER_STEPS;
+    return cost !== undefined && !cost.provisional && cost.samples >= JUDGED_STEPS && !this.isForgotten(cost);
+  }
+
+  private isForgotten({ seenAtStep }: StepCost): boolean {
+    return this.steps - seenAtStep > FORGOTTEN_AFTER_STEPS;
+  }
+
+  private hasSettled(): boolean {
+    return this.steps - this.decidedAtStep > SETTLING_STEPS;
   }
 
   private cycleMicros(groups: number, sequences: number): number {

@@ -47,6 +47,18 @@ describe('groups of decoding sequences', () => {
     expect(counts.filter((count) => count === 2).length / counts.length).toBeGreaterThan(0.95);
   });
 
+  it('are not judged by steps while answers begin, when the processors do more than compute', () => {
+    const groups = new DecodeGroups(2);
+    const byFours = (rows: number): number => 37_000 * Math.ceil(rows / 4);
+    // One by one; each is followed by a few steps that take twice as long.
+    for (let count = 1; count <= 8; count += 1) {
+      for (let cycle = 0; cycle < 2; cycle += 1) for (const group of groups.split(slots(count))) groups.measured(group.length, [2 * byFours(group.length), 2 * byFours(group.length)], null);
+    }
+    // For chunks beside them they are better than nothing.
+    expect(groups.chunkBudget(8)).not.toBeNull();
+    expect(settle(groups, slots(8), (rows) => [byFours(rows), byFours(rows)], 4_000)).toHaveLength(2);
+  });
+
   it('are neighbours, and stay together while they are about even', () => {
     const groups = new DecodeGroups(2);
     const even = (sequences: number): readonly number[] => [100 * sequences, 100 * sequences];
