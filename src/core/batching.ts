@@ -46,6 +46,8 @@ interface FlyingStep {
   readonly position: number;
   /** Nothing else was under way when it was sent. */
   readonly alone: boolean;
+  /** Its slots are neighbours: stages compute it in one call, without padding. */
+  readonly joined: boolean;
   /** The only sequence of a decode step, with its guesses. */
   readonly lone: { readonly sequence: Sequence; readonly guesses: Guesses; readonly quiet: number | null } | null;
 }
@@ -156,7 +158,7 @@ export class HeadScheduler {
     if (flown?.kind === 'decode' && (flown.lone?.guesses.tokens.length ?? 0) === 0) {
       this.pace.decodeMeasured(flown.tokens, Math.max(...stageMicros));
       this.lonePrompt.decodeMeasured(flown.tokens, computeMicros);
-      this.groups.measured(flown.tokens, stageMicros, flown.alone ? elapsedMs * 1000 : null);
+      this.groups.measured(flown.tokens, stageMicros, flown.alone ? elapsedMs * 1000 : null, flown.joined);
     }
     if (flown !== undefined) this.measureLone(flown, sampled.length, elapsedMs);
     if (flown?.kind === 'prefill') {
@@ -349,7 +351,7 @@ export class HeadScheduler {
   private makeStep(kind: FlyingStep['kind'], slices: readonly SequenceSlice[], tokens: readonly number[], lone: FlyingStep['lone'] = null): HeadStep {
     const step = this.nextStep;
     this.nextStep += 1;
-    this.flying.push({ step, kind, tokens: tokens.length, position: slices[0]?.position ?? 0, alone: this.flying.length === 0, lone });
+    this.flying.push({ step, kind, tokens: tokens.length, position: slices[0]?.position ?? 0, alone: this.flying.length === 0, joined: areNeighbours(slices), lone });
     return { step, operations: this.slots.takeOperations(), slices, tokens: Int32Array.from(tokens) };
   }
 
@@ -358,6 +360,11 @@ export class HeadScheduler {
     const decoding = this.slots.running().filter((sequence) => sequence.decoding).length;
     return decoding > 0 ? this.pace.tokens(sent, batchTokens, this.groups.chunkBudget(decoding)) : this.lonePrompt.tokens(tokens.length, stages, batchTokens);
   }
+}
+
+function areNeighbours(slices: readonly SequenceSlice[]): boolean {
+  const slots = slices.map(({ slot }) => slot);
+  return Math.max(...slots) - Math.min(...slots) === slots.length - 1;
 }
 
 /** Of a prompt that is being computed: tokens that were not sent. */

@@ -18,12 +18,6 @@ const SMOOTHING = 0.25;
 const JUDGED_STEPS = 3;
 /** A size that was not seen for so many decode steps is measured again before it is judged. */
 const FORGOTTEN_AFTER_STEPS = 512;
-/**
- * Steps after there came to be more sequences, or fewer, that decide nothing. While answers begin, the processors do more
- * than compute: on one core each for agent and runner such steps took twice as long, and a cut judged by them stayed for
- * a minute.
- */
-const SETTLING_STEPS = 8;
 /** Another cut must promise a cycle shorter by this share, or nothing changes. */
 const WORTHWHILE = 0.05;
 /** The first choice between cuts is by any difference that is one. */
@@ -37,7 +31,7 @@ const OUTLIER = 2;
 
 interface StepCost {
   samples: number;
-  /** Measured while answers began: it counts where nothing else is known, and decides nothing. */
+  /** Measured over holes: it counts where nothing else is known, and decides nothing. */
   provisional: boolean;
   /** Of the slowest stage. */
   bottleneckMicros: number;
@@ -65,28 +59,28 @@ export class DecodeGroups {
   private groups = 1;
   private preferred: number | null = null;
   private decidedFor = 0;
-  /** When there came to be so many sequences. */
-  private decidedAtStep = 0;
   private unprompted: Unprompted | null = null;
   /** First slot of every group but the first. */
   private bounds: readonly number[] = [];
 
   constructor(private readonly stages: number) {}
 
-  /** A plain decode step (no guesses) of `sequences` came around. `elapsedMicros` only where it had the ring for itself. */
-  measured(sequences: number, stageMicros: readonly number[], elapsedMicros: number | null): void {
+  /**
+   * A plain decode step (no guesses) of `sequences` came around. `elapsedMicros` only where it had the ring for itself.
+   * `joined`: their slots are neighbours, as a cut's are once its sequences have moved together; holes cost as much as rows.
+   */
+  measured(sequences: number, stageMicros: readonly number[], elapsedMicros: number | null, joined = true): void {
     if (stageMicros.length === 0 || sequences < 1) return;
     this.steps += 1;
     const ring = stageMicros.reduce((sum, micros) => sum + micros, 0);
     const bottleneck = Math.max(...stageMicros);
     if (elapsedMicros !== null) this.hopsMicros = averaged(this.hopsMicros, Math.max(0, elapsedMicros - ring));
     const known = this.costs.get(sequences);
-    const provisional = !this.hasSettled();
-    if (known === undefined || this.isForgotten(known) || (known.provisional && !provisional)) {
-      this.costs.set(sequences, { samples: 1, provisional, bottleneckMicros: bottleneck, ringMicros: ring, seenAtStep: this.steps });
+    if (known === undefined || this.steps - known.seenAtStep > FORGOTTEN_AFTER_STEPS || (joined && known.provisional)) {
+      this.costs.set(sequences, { samples: 1, provisional: !joined, bottleneckMicros: bottleneck, ringMicros: ring, seenAtStep: this.steps });
       return;
     }
-    if (provisional && !known.provisional) return;
+    if (!joined && !known.provisional) return;
     // The first steps of a size pay for what the engine sets up once.
     known.bottleneckMicros = known.samples < JUDGED_STEPS ? Math.min(known.bottleneckMicros, bottleneck) : averaged(known.bottleneckMicros, bottleneck);
     known.ringMicros = known.samples < JUDGED_STEPS ? Math.min(known.ringMicros, ring) : averaged(known.ringMicros, ring);
@@ -132,7 +126,6 @@ export class DecodeGroups {
   private count(sequences: number, besidePrompt: boolean): number {
     const most = besidePrompt ? this.groupsBesidePrompt(sequences) : Math.max(1, Math.min(this.stages, sequences));
     if (sequences !== this.decidedFor || (this.preferred ?? 1) > most) {
-      if (sequences !== this.decidedFor) this.decidedAtStep = this.steps;
       this.decidedFor = sequences;
       this.preferred = null;
     }
@@ -182,15 +175,7 @@ export class DecodeGroups {
 
   private isKnown(size: number): boolean {
     const cost = this.costs.get(size);
-    return cost !== undefined && !cost.provisional && cost.samples >= JUDGED_STEPS && !this.isForgotten(cost);
-  }
-
-  private isForgotten({ seenAtStep }: StepCost): boolean {
-    return this.steps - seenAtStep > FORGOTTEN_AFTER_STEPS;
-  }
-
-  private hasSettled(): boolean {
-    return this.steps - this.decidedAtStep > SETTLING_STEPS;
+    return cost !== undefined && !cost.provisional && cost.samples >= JUDGED_STEPS && this.steps - cost.seenAtStep <= FORGOTTEN_AFTER_STEPS;
   }
 
   private cycleMicros(groups: number, sequences: number): number {

@@ -47,16 +47,21 @@ describe('groups of decoding sequences', () => {
     expect(counts.filter((count) => count === 2).length / counts.length).toBeGreaterThan(0.95);
   });
 
-  it('are not judged by steps while answers begin, when the processors do more than compute', () => {
+  it('are not judged by steps over holes, which cost as much as the holes do', () => {
     const groups = new DecodeGroups(2);
     const byFours = (rows: number): number => 37_000 * Math.ceil(rows / 4);
-    // One by one; each is followed by a few steps that take twice as long.
-    for (let count = 1; count <= 8; count += 1) {
-      for (let cycle = 0; cycle < 2; cycle += 1) for (const group of groups.split(slots(count))) groups.measured(group.length, [2 * byFours(group.length), 2 * byFours(group.length)], null);
+    const withHole = [0, 1, 2, 4, 5, 6, 7, 9];
+    for (let cycle = 0; cycle < 20; cycle += 1) {
+      for (const group of groups.split(withHole)) groups.measured(group.length, [2 * byFours(group.length), 2 * byFours(group.length)], null, false);
     }
     // For chunks beside them they are better than nothing.
     expect(groups.chunkBudget(8)).not.toBeNull();
+    expect(groups.split(withHole)).toHaveLength(2);
+    // What was known before holes came is known while they are there.
     expect(settle(groups, slots(8), (rows) => [byFours(rows), byFours(rows)], 4_000)).toHaveLength(2);
+    const budget = groups.chunkBudget(8);
+    for (let step = 0; step < 8; step += 1) groups.measured(4, [90_000, 90_000], null, false);
+    expect(groups.chunkBudget(8)).toEqual(budget);
   });
 
   it('are neighbours, and stay together while they are about even', () => {
