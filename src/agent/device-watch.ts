@@ -12,6 +12,8 @@ import type { Clock, Log, Machine } from '../ports.js';
 export const MEASURE_AFTER_MS = 10_000;
 /** When it was a bad moment. */
 const MEASURE_AGAIN_MS = 5_000;
+/** How often it is looked whether something else is to be done now. */
+const LOOK_MS = 100;
 
 export interface DeviceWatchPorts {
   readonly clock: Clock;
@@ -62,11 +64,24 @@ export class DeviceWatch {
     });
   }
 
+  /** What was measured beside real work would be kept for ever: it is broken off, and begun anew later. */
   private async measure(): Promise<void> {
+    const own = new AbortController();
+    const look = (): void => {
+      if (this.life.signal.aborted || this.ports.isBusy()) own.abort();
+      else this.cancel = this.ports.clock.after(LOOK_MS, look);
+    };
+    this.cancel = this.ports.clock.after(LOOK_MS, look);
+    const endWithLife = (): void => own.abort();
+    this.life.signal.addEventListener('abort', endWithLife, { once: true });
     try {
-      if (await this.ports.machine.measure(this.life.signal)) await this.ports.publish();
+      if (await this.ports.machine.measure(own.signal)) await this.ports.publish();
     } catch (error) {
       this.ports.log.warn('the devices could not be measured', { error: errorMessageOf(error) });
+    } finally {
+      this.cancel();
+      this.life.signal.removeEventListener('abort', endWithLife);
     }
+    if (own.signal.aborted && !this.life.signal.aborted) this.measureAfter(MEASURE_AGAIN_MS);
   }
 }

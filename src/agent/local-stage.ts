@@ -18,6 +18,8 @@ const MAX_WAITING_FRAMES = 256;
 const DIAL_RETRY_MS = 150;
 /** How long the next node may take to know the plan. */
 const DIAL_DEADLINE_MS = 20_000;
+/** A step so long ago was one of an answer that may go on. */
+const LATELY_MS = 1_000;
 /** How often a whole fetch is reported. */
 const PROGRESS_STEPS = 50;
 /** Between two words in the log about one fetch. */
@@ -66,6 +68,7 @@ export class LocalStage {
   private lastStep = 0;
   /** Something came from the previous stage. */
   private tookSteps = false;
+  private steppedAtMs = Number.NEGATIVE_INFINITY;
   private readonly abort = new AbortController();
   private readonly runnerEvents: RunnerEvents = {
     activation: (body) => this.fromRunner(body),
@@ -101,6 +104,11 @@ export class LocalStage {
 
   get isReady(): boolean {
     return this.state === 'ready' && (this.plan.stages.length === 1 || this.outbound !== null);
+  }
+
+  /** Its runner was done with a step a moment ago. */
+  hasSteppedLately(): boolean {
+    return this.ports.clock.now() - this.steppedAtMs < LATELY_MS;
   }
 
   status(): StageStatus {
@@ -348,6 +356,7 @@ export class LocalStage {
 
   private fromRunner(body: Uint8Array): void {
     if (this.stopped) return;
+    this.steppedAtMs = this.ports.clock.now();
     try {
       if (!this.isTail) {
         this.pass(body);

@@ -101,6 +101,11 @@ export class StageWorker {
     });
   }
 
+  /** A stage computes for somebody, or its ring rehearses. */
+  isComputing(): boolean {
+    return [...this.entries.values()].some(({ stage }) => stage.hasSteppedLately());
+  }
+
   acceptLink(from: NodeId, edge: RingEdge, link: FrameLink): void {
     const entry = this.entries.get(edge.planId);
     if (entry === undefined || entry.stage.stage.rank !== edge.rank) {

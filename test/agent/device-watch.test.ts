@@ -49,6 +49,39 @@ describe('the watch over devices', () => {
     expect(set.calls).toEqual(['measure', 'publish']);
   });
 
+  it('breaks a measurement off when something else is to be done, and measures again later', async () => {
+    const clock = new HandClock();
+    const ends: string[] = [];
+    let busy = false;
+    const machine: Machine = {
+      capabilities: () => Promise.reject(new Error('not of this test')),
+      lookAgain: async () => undefined,
+      isLoaded: () => false,
+      measure: (signal) => new Promise((resolve) => {
+        const cancel = clock.after(2_000, () => {
+          ends.push('measured');
+          resolve(true);
+        });
+        signal.addEventListener('abort', () => {
+          cancel();
+          ends.push('broken off');
+          resolve(false);
+        }, { once: true });
+      }),
+    };
+    const watch = new DeviceWatch({ clock, log: SILENT, machine, isBusy: () => busy, publish: async () => void ends.push('publish') });
+    watch.start();
+    await clock.advance(MEASURE_AFTER_MS + 1_000);
+    expect(ends).toEqual([]);
+    busy = true;
+    for (let round = 0; round < 100; round += 1) await clock.advance(200);
+    expect(ends).toEqual(['broken off']);
+    busy = false;
+    for (let round = 0; round < 100; round += 1) await clock.advance(200);
+    expect(ends).toEqual(['broken off', 'measured', 'publish']);
+    await watch.stop();
+  });
+
   it('looks for devices anew when a stage found its backend gone, once for each plan', async () => {
     const { clock, watch, calls } = setUp();
     watch.stagesChanged([failed('1', 'out_of_memory')]);
