@@ -36,8 +36,8 @@ import type { RemoteAgents } from './remote-agents.js';
 import { ensureStateDirectory, removeRunningAgent, writeRunningAgent } from './state-directory.js';
 import type { RunningAgent } from './state-directory.js';
 
-/** Two seconds of a ring of two on one machine. */
-const REHEARSAL_STEPS = 4_000;
+/** A second of a small ring. */
+const REHEARSAL_STEPS = 1_000;
 
 /** Parsed flags of `agent start`. Null = not given. */
 export interface StartSettings {

@@ -29,7 +29,7 @@ const base = { model: MODEL, messages, temperature: 1, max_tokens: 800, stream: 
 const REQUESTS: Readonly<Record<string, OpenAI.ChatCompletionCreateParamsStreaming>> = {
   schema: { ...base, seed: 11, response_format: { type: 'json_schema', json_schema: { name: 'book', strict: true, schema: BOOK } } },
   tool: { ...base, seed: 12, parallel_tool_calls: false, tool_choice: { type: 'function', function: { name: 'write' } }, tools: [{ type: 'function', function: { name: 'write', strict: true, parameters: BOOK } }] },
-  several: { ...base, seed: 13, n: 2, max_tokens: 300 },
+  several: { ...base, seed: 13, n: 2, max_tokens: 600 },
 };
 
 /** What became of a request: texts and arguments of each choice, and why it ended. */
