@@ -123,7 +123,7 @@ export class Agent implements AgentService {
       clock: ports.clock,
       log: ports.log,
       machine: ports.machine,
-      isBusy: () => ports.machine.isLoaded() || this.router.size > 0 || this.worker.isComputing() || this.worker.statuses().some((status) => status.state === 'fetching' || status.state === 'loading'),
+      isBusy: () => this.router.size > 0 || this.worker.isComputing() || this.worker.statuses().some((status) => status.state === 'fetching' || status.state === 'loading'),
       publish: () => this.capabilities.publish(),
     });
     this.vocabularies = new Vocabularies(ports.library, this.remote, ports.launcher, ports.clock, ports.log);

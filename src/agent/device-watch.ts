@@ -4,8 +4,9 @@
  *
  * It must not know what a device is, nor how it is measured.
  */
-import { errorMessageOf } from '../core/errors.js';
+import { errorMessageOf, RingError } from '../core/errors.js';
 import type { StageStatus } from '../core/types.js';
+import { EitherSignal } from '../either-signal.js';
 import type { Clock, Log, Machine } from '../ports.js';
 
 /** A start is followed by a model's load and a first question: they come first. */
@@ -19,7 +20,7 @@ export interface DeviceWatchPorts {
   readonly clock: Clock;
   readonly log: Log;
   readonly machine: Machine;
-  /** True while a measurement would disturb, or be disturbed by, real work. */
+  /** True while a measurement would disturb, or be disturbed by, this agent's own work. */
   isBusy(): boolean;
   /** The node's record is to be told again. */
   publish(): Promise<void>;
@@ -59,29 +60,30 @@ export class DeviceWatch {
   private measureAfter(delayMs: number): void {
     this.cancel = this.ports.clock.after(delayMs, () => {
       if (this.life.signal.aborted) return;
-      if (this.ports.isBusy()) this.measureAfter(MEASURE_AGAIN_MS);
+      if (this.ports.machine.isLoaded() || this.ports.isBusy()) this.measureAfter(MEASURE_AGAIN_MS);
       else this.measuring = this.measure();
     });
   }
 
-  /** What was measured beside real work would be kept for ever: it is broken off, and begun anew later. */
+  /**
+   * What was measured beside real work would be kept for ever: it is broken off, and begun anew later. The machine's load is
+   * no reason: a measurement is load itself.
+   */
   private async measure(): Promise<void> {
-    const own = new AbortController();
+    const either = new EitherSignal([this.life.signal]);
     const look = (): void => {
-      if (this.life.signal.aborted || this.ports.isBusy()) own.abort();
+      if (this.ports.isBusy()) either.abort(new RingError('cancelled', 'something else is to be done'));
       else this.cancel = this.ports.clock.after(LOOK_MS, look);
     };
     this.cancel = this.ports.clock.after(LOOK_MS, look);
-    const endWithLife = (): void => own.abort();
-    this.life.signal.addEventListener('abort', endWithLife, { once: true });
     try {
-      if (await this.ports.machine.measure(own.signal)) await this.ports.publish();
+      if (await this.ports.machine.measure(either.signal)) await this.ports.publish();
     } catch (error) {
       this.ports.log.warn('the devices could not be measured', { error: errorMessageOf(error) });
     } finally {
       this.cancel();
-      this.life.signal.removeEventListener('abort', endWithLife);
+      either.dispose();
     }
-    if (own.signal.aborted && !this.life.signal.aborted) this.measureAfter(MEASURE_AGAIN_MS);
+    if (either.signal.aborted && !this.life.signal.aborted) this.measureAfter(MEASURE_AGAIN_MS);
   }
 }

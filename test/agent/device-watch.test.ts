@@ -53,11 +53,14 @@ describe('the watch over devices', () => {
     const clock = new HandClock();
     const ends: string[] = [];
     let busy = false;
+    let measuring = false;
     const machine: Machine = {
       capabilities: () => Promise.reject(new Error('not of this test')),
       lookAgain: async () => undefined,
-      isLoaded: () => false,
-      measure: (signal) => new Promise((resolve) => {
+      // A measurement is load itself.
+      isLoaded: () => measuring,
+      measure: (signal) => new Promise<boolean>((resolve) => {
+        measuring = true;
         const cancel = clock.after(2_000, () => {
           ends.push('measured');
           resolve(true);
@@ -67,6 +70,8 @@ describe('the watch over devices', () => {
           ends.push('broken off');
           resolve(false);
         }, { once: true });
+      }).finally(() => {
+        measuring = false;
       }),
     };
     const watch = new DeviceWatch({ clock, log: SILENT, machine, isBusy: () => busy, publish: async () => void ends.push('publish') });
