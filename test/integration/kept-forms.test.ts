@@ -22,14 +22,14 @@ const READ_MS = 20;
 /** Answers that end before a node is killed show nothing: they are asked for again, so often. */
 const TRIES = 4;
 
-const LINES = { type: 'array', items: { type: 'string', minLength: 10, maxLength: 18 }, minItems: 14, maxItems: 14 };
+const LINES = { type: 'array', items: { type: 'string', minLength: 10, maxLength: 18 }, minItems: 30, maxItems: 30 };
 const BOOK = { type: 'object', properties: { title: { type: 'string', minLength: 4, maxLength: 20 }, lines: LINES }, required: ['title', 'lines'], additionalProperties: false };
 const messages = [{ role: 'user' as const, content: 'Tell me of Moses.' }];
-const base = { model: MODEL, messages, temperature: 1, max_tokens: 800, stream: true as const };
+const base = { model: MODEL, messages, temperature: 1, max_tokens: 1600, stream: true as const };
 const REQUESTS: Readonly<Record<string, OpenAI.ChatCompletionCreateParamsStreaming>> = {
   schema: { ...base, seed: 11, response_format: { type: 'json_schema', json_schema: { name: 'book', strict: true, schema: BOOK } } },
   tool: { ...base, seed: 12, parallel_tool_calls: false, tool_choice: { type: 'function', function: { name: 'write' } }, tools: [{ type: 'function', function: { name: 'write', strict: true, parameters: BOOK } }] },
-  several: { ...base, seed: 13, n: 2, max_tokens: 600 },
+  several: { ...base, seed: 13, n: 2, max_tokens: 1200 },
 };
 
 /** What became of a request: texts and arguments of each choice, and why it ended. */
@@ -50,7 +50,7 @@ beforeAll(async () => {
   await waitUntil(async () => (await Promise.all(agents.map((agent) => agent.status()))).every(({ nodes, coordinator }) => nodes.length === NODES && coordinator !== null), {
     timeoutMs: AGREE_MS, what: 'the nodes see each other', detail: () => agents.map((agent) => agent.output()).join('\n'),
   });
-  const loaded = await agents[0]?.call({ path: '/v1/cluster/load', json: { model: MODEL, nodes: STAGES, slots: 4, contextTokens: 1024 }, timeoutMs: LOAD_MS });
+  const loaded = await agents[0]?.call({ path: '/v1/cluster/load', json: { model: MODEL, nodes: STAGES, slots: 4, contextTokens: 2048 }, timeoutMs: LOAD_MS });
   expect(loaded?.status, await loaded?.text()).toBe(200);
 }, 240_000);
 
