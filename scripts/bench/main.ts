@@ -11,6 +11,7 @@ import { errorMessageOf } from '../../src/core/errors.js';
 import type { Plan } from '../../src/core/types.js';
 import { generateBenchModel } from '../generate-model.js';
 import { measureCaches } from './caches.js';
+import { drawLines, measureDraws, VOCABULARIES } from './draws.js';
 import { Floor } from './floor.js';
 import { formatLines, measureFormats } from './formats.js';
 import { measurePlanning } from './planning.js';
@@ -195,6 +196,8 @@ try {
     await benchServing(settings);
   } else if (settings.delays) {
     await benchDelays(settings);
+  } else if (settings.draws) {
+    process.stdout.write(`${drawLines(measureDraws(VOCABULARIES)).join('\n')}\n`);
   } else if (settings.perplexity) {
     const result = await measureFormats(settings.model, packageDirectory(), say);
     const file = join(packageDirectory(), '.bench', 'perplexity.json');

@@ -28,6 +28,8 @@ export interface BenchSettings {
   readonly only: ReadonlySet<string> | null;
   /** Measures what every precision and cache type costs in perplexity instead of the table of rings. */
   readonly perplexity: boolean;
+  /** Measures what drawing a token takes instead of the table of rings. */
+  readonly draws: boolean;
   /** Of cached keys and values, as `agent start --kv-type` takes it. Null = the planner's choice. */
   readonly kvType: string | null;
   /** Absent = the generated 1.1 B model. */
@@ -45,7 +47,7 @@ const MAX_ROUNDS = 100;
 const MAX_RING = 8;
 const MAX_TOKENS = 65_536;
 
-export const USAGE = `npm run bench -- [--rounds N] [--threads N] [--rings 1,2,3] [--prefill TOKENS] [--decode TOKENS] [--model FILE] [--kv-type TYPE] [--serving | --delays [--draft FILE] | --perplexity] [--only 1,8,prefill,prefix,guest | --only 0,5]`;
+export const USAGE = `npm run bench -- [--rounds N] [--threads N] [--rings 1,2,3] [--prefill TOKENS] [--decode TOKENS] [--model FILE] [--kv-type TYPE] [--serving | --delays [--draft FILE] | --perplexity | --draws] [--only 1,8,prefill,prefix,guest | --only 0,5]`;
 
 /** Throws with the usage when an argument makes no sense. */
 export function readSettings(args: readonly string[]): BenchSettings {
@@ -63,6 +65,7 @@ export function readSettings(args: readonly string[]): BenchSettings {
       serving: { type: 'boolean', default: false },
       delays: { type: 'boolean', default: false },
       perplexity: { type: 'boolean', default: false },
+      draws: { type: 'boolean', default: false },
       only: { type: 'string' },
     },
   });
@@ -81,6 +84,7 @@ export function readSettings(args: readonly string[]): BenchSettings {
     delays: values.delays,
     only: values.only === undefined ? null : new Set(values.only.split(',')),
     perplexity: values.perplexity,
+    draws: values.draws,
     kvType: values['kv-type'] ?? null,
     model: values.model ?? null,
     draft: values.draft === undefined ? null : resolve(values.draft),

@@ -1,16 +1,17 @@
 /**
- * Draws tokens for one sequence with libllama's sampler chain.
+ * Draws tokens for one sequence: from the logits alone where that is all it takes (core/draw.ts), else with libllama's sampler
+ * chain.
  *
  * The draw at a position depends on (seed, position, logits) and on the tokens so far (penalties), never on how many
  * draws came before: a replay after a lost node continues as if undisturbed. A grammar is asked about the token that was
  * drawn; only if it refuses is the draw made again among those that it allows, as asking about all of them takes long.
  * It must not know slots or stages.
  */
+import { drawToken, likeliestToken } from '../core/draw.js';
 import { RingError } from '../core/errors.js';
 import type { SamplingSettings, TokenProbability } from '../core/step-types.js';
 import { GrammarState } from './grammar.js';
 import type { GrammarVocabulary } from './grammar.js';
-import { viewMemory } from './llama.js';
 import type { Llama } from './llama.js';
 import { tokenProbability } from './probabilities.js';
 
@@ -20,6 +21,8 @@ const RANDOM_SEED = 0xffff_ffff;
 export interface SamplerVocabulary {
   readonly size: number;
   readonly endOfGeneration: ReadonlySet<number>;
+  /** The engine's own, of a row of the context's last call. */
+  logits(context: bigint, row: number): Float32Array;
   /** Called for sequences that have a grammar. */
   grammar(): GrammarVocabulary;
 }
@@ -52,6 +55,8 @@ export class SequenceSampler {
   private readonly grammar: GrammarState | null;
   /** Its grammar cannot be read. */
   private readonly ends: boolean;
+  /** Nothing changes or limits the logits that takes more than a look at them (core/draw.ts). */
+  private readonly plain: boolean;
   private closed = false;
 
   /** Throws `bad_request` for tokens outside the vocabulary. */
@@ -64,6 +69,7 @@ export class SequenceSampler {
     this.check(settings, history);
     const { c } = llama;
     this.grammar = grammarOf(vocabulary, settings);
+    this.plain = isPlain(settings);
     this.ends = settings.grammar !== undefined && this.grammar === null;
     for (const token of history.emittedTokens) this.grammar?.accept(token);
     this.chain = need(c.llama_sampler_chain_init(c.llama_sampler_chain_default_params()));
@@ -93,7 +99,7 @@ export class SequenceSampler {
     const { grammar, settings: { probabilities } } = this;
     if (this.ends) return { token: this.endToken() };
     const token = grammar?.hasBegun === true ? this.sampleWithin(grammar, context, row, position) : this.sampleFreely(context, row, position);
-    return probabilities === undefined ? { token } : { token, probability: tokenProbability(this.logits(context, row), token, probabilities) };
+    return probabilities === undefined ? { token } : { token, probability: tokenProbability(this.vocabulary.logits(context, row), token, probabilities) };
   }
 
   close(): void {
@@ -115,14 +121,20 @@ export class SequenceSampler {
   }
 
   private sampleFreely(context: bigint, row: number, position: number): number {
-    const token = this.withDraw(position, () => this.llama.c.llama_sampler_sample(this.chain, context, row));
+    const token = this.plain ? this.drawPlainly(context, row, position) : this.withDraw(position, () => this.llama.c.llama_sampler_sample(this.chain, context, row));
     this.grammar?.accept(token);
     return token;
   }
 
+  private drawPlainly(context: bigint, row: number, position: number): number {
+    const { settings } = this;
+    const logits = this.vocabulary.logits(context, row);
+    return settings.temperature === 0 ? likeliestToken(logits) : drawToken(logits, settings, stepSeed(settings.seed, position));
+  }
+
   private sampleWithin(grammar: GrammarState, context: bigint, row: number, position: number): number {
     const { candidates } = this.vocabulary.grammar();
-    const logits = this.logits(context, row);
+    const logits = this.vocabulary.logits(context, row);
     const choose = (within: boolean): number | null => this.withDraw(position, () => {
       candidates.load(logits);
       if (within) grammar.restrict(candidates);
@@ -142,13 +154,6 @@ export class SequenceSampler {
     const [token] = this.vocabulary.endOfGeneration;
     if (token === undefined) throw new RingError('bad_request', 'the grammar allows no token here, and the model has none that ends an answer');
     return token;
-  }
-
-  /** A view of the engine's own: valid until its next call. */
-  private logits(context: bigint, row: number): Float32Array {
-    const pointer = this.llama.c.llama_get_logits_ith(context, row);
-    if (pointer === null) throw new RingError('engine_failed', `the engine has no logits for row ${row}`);
-    return new Float32Array(viewMemory(pointer, this.vocabulary.size * 4));
   }
 
   /** The chain owns what is added. */
@@ -199,6 +204,11 @@ function grammarOf(vocabulary: SamplerVocabulary, { grammar }: SamplingSettings)
     if (error instanceof RingError && error.code === 'bad_request') return null;
     throw error;
   }
+}
+
+function isPlain(settings: SamplingSettings): boolean {
+  const { repeatPenalty, frequencyPenalty, presencePenalty, logitBias, ignoreEos, topK, temperature } = settings;
+  return repeatPenalty === 1 && frequencyPenalty === 0 && presencePenalty === 0 && logitBias.length === 0 && !ignoreEos && (topK <= 0 || temperature === 0);
 }
 
 function need(sampler: bigint | null): bigint {

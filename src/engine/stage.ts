@@ -13,7 +13,7 @@ import { DecodeBatch } from './decode-batch.js';
 import { EmbeddingTable } from './embedding-table.js';
 import { GrammarVocabulary } from './grammar.js';
 import { GraphTap } from './graph-tap.js';
-import { viewMemory } from './llama.js';
+import { LogitsRows } from './logits-rows.js';
 import { loadModel, openContext } from './model-loader.js';
 import type { EngineContext, EngineModel } from './model-loader.js';
 import { PaddingChoice } from './padding-choice.js';
@@ -99,8 +99,10 @@ class LlamaStage implements StageEngine {
     this.vocabularySize = this.samples ? c.llama_vocab_n_tokens(model.vocabulary) : 0;
     if (this.samples && this.vocabularySize === 0) throw new RingError('bad_gguf', `${options.stageFile} has no vocabulary, but stage role ${role} samples tokens`);
     if (this.hiddenSize <= 0 || this.layers <= 0) throw new RingError('bad_gguf', `${options.stageFile} has no layers to run`);
+    const logits = new LogitsRows(model.llama, this.vocabularySize);
     this.vocabulary = {
       size: this.vocabularySize,
+      logits: (context, row) => logits.row(context, row),
       endOfGeneration: this.samples ? endOfGenerationTokens(model.llama, model.vocabulary, this.vocabularySize) : new Set(),
       grammar: () => (this.grammarVocabulary ??= new GrammarVocabulary(model.llama, model.vocabulary, this.vocabularySize)),
     };
@@ -190,7 +192,7 @@ class LlamaStage implements StageEngine {
     this.checkOpen();
     const place = this.logitsPlaces.get(sliceIndex);
     if (place === undefined) throw new RingError('not_ready', `slice ${sliceIndex} of the last step has no logits: it did not sample`);
-    return 'copy' in place ? place.copy : this.copyLogits(place.row);
+    return 'copy' in place ? place.copy : this.vocabulary.logits(this.context, place.row).slice();
   }
 
   reset(): void {
@@ -334,13 +336,7 @@ class LlamaStage implements StageEngine {
 
   /** The next call overwrites the engine's logits. */
   private keepLogits(): void {
-    for (const [slice, place] of this.logitsPlaces) if ('row' in place) this.logitsPlaces.set(slice, { copy: this.copyLogits(place.row) });
-  }
-
-  private copyLogits(row: number): Float32Array {
-    const pointer = this.model.llama.c.llama_get_logits_ith(this.context, row);
-    if (pointer === null) throw new RingError('engine_failed', `the engine has no logits for row ${row}`);
-    return new Float32Array(viewMemory(pointer, this.vocabularySize * 4)).slice();
+    for (const [slice, place] of this.logitsPlaces) if ('row' in place) this.logitsPlaces.set(slice, { copy: this.vocabulary.logits(this.context, place.row).slice() });
   }
 
   /** At the tail: a sampler, or what keeps a prompt's hidden states. */
