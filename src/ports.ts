@@ -73,6 +73,8 @@ export interface StageOutput {
   readonly sampled: readonly SampledToken[];
   /** Calls into the engine's decode, for the tests of slot packing. */
   readonly engineCalls: number;
+  /** What it took before the step came, in microseconds. Absent = nothing. */
+  readonly aheadMicros?: number;
 }
 
 /** A loaded stage. Every call blocks its thread: it lives in a runner, never in the agent. Throws RingError. */
@@ -86,6 +88,11 @@ export interface StageEngine {
   /** Applies in order, before the step that travels with them. */
   apply(operations: readonly SequenceOperation[]): void;
   step(input: StageInput): StageOutput;
+  /**
+   * Begins with a step of a token for each sequence, which probably comes next, as far as it can be taken back. Whatever comes
+   * next, results are as if this had not been called.
+   */
+  ahead(input: StageInput): void;
   /** Logits `[vocabularySize]` of the slice with `sample` in the last step, for tests and tools. */
   logits(sliceIndex: number): Float32Array;
   /** Forgets every sequence. */

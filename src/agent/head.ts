@@ -63,6 +63,8 @@ export class Head {
   private readonly load: StageLoad;
   private readonly stepTraces = new StepTraces();
   private readonly sentAt = new Map<number, { readonly atMs: number; readonly alone: boolean }>();
+  /** When the step came around that the next is sent after, if its stage went on at once: what comes next began then. */
+  private wentOnAtMs: number | null = null;
   private readonly overheads = new RecentValues(HOPS_KEPT);
   private meanOverheadMicros = 0;
   private computeMicros = 0;
@@ -150,7 +152,9 @@ export class Head {
     this.stepTraces.returned(header.step, header.stageMicros, nowMs);
     const { finished, drawn } = this.scheduler.complete(header.step, header.sampled, header.stageMicros, elapsedMs);
     // The ring waits for the next step; people can wait that long for a word.
+    this.wentOnAtMs = header.goesOn === true ? nowMs : null;
     this.pump();
+    this.wentOnAtMs = null;
     const { planId } = this.plan;
     const tell = (): void => {
       for (const { origin, reusedTokens, ...token } of drawn) {
@@ -263,7 +267,8 @@ export class Head {
   private enter(step: HeadStep): void {
     const decode = step.slices.length > 0 && step.slices.every((slice) => slice.tokens === 1);
     this.stepTraces.sent(step, this.ports.clock.now());
-    this.sentAt.set(step.step, { atMs: this.ports.clock.now(), alone: decode && this.sentAt.size === 0 });
+    const atMs = this.wentOnAtMs ?? this.ports.clock.now();
+    this.sentAt.set(step.step, { atMs, alone: decode && this.sentAt.size === 0 });
     this.ports.enter(encodeActivation({
       planId: this.plan.planId,
       step: step.step,
@@ -275,6 +280,7 @@ export class Head {
       sampled: [],
       computeMicros: 0,
       stageMicros: [],
+      ...(step.goesOn ? { goesOn: true } : {}),
     }));
   }
 

@@ -104,6 +104,7 @@ export class HeadScheduler {
       isLong: false,
       waiting: false,
       decoding: false,
+      goesOn: false,
       lastStep: 0,
       speculation: new Speculation(),
       readByDraft: 0,
@@ -134,7 +135,7 @@ export class HeadScheduler {
     if (prefill !== null && (!this.isDecoding() || !this.lastWasPrefill)) return this.prefillStep(prefill);
     if (decodes.length > 0) {
       const guesses = this.guessesFor(decodes);
-      return guesses === 'wait' ? null : this.decodeStep(decodes, guesses);
+      return guesses === 'wait' ? null : this.decodeStep(decodes, guesses, prefill === null && this.goesOn(decodes, guesses));
     }
     // Cancelled sequences: the close must reach every stage even if nothing else is to be sent.
     if (this.slots.hasOperations()) return this.makeStep('operations', [], []);
@@ -314,7 +315,7 @@ export class HeadScheduler {
     return this.makeStep('prefill', [slice], tokens);
   }
 
-  private decodeStep(sequences: readonly Sequence[], guesses: Guesses): HeadStep {
+  private decodeStep(sequences: readonly Sequence[], guesses: Guesses, goesOn: boolean): HeadStep {
     this.slots.moveTogether(sequences);
     const slices: SequenceSlice[] = [];
     const tokens: number[] = [];
@@ -327,19 +328,36 @@ export class HeadScheduler {
       tokens.push(token, ...draft);
       sequence.sent += 1 + draft.length;
       sequence.waiting = true;
+      sequence.goesOn = goesOn;
       sequence.lastStep = this.nextStep;
     }
     this.lastWasPrefill = false;
     const [only] = sequences;
-    return this.makeStep('decode', slices, tokens, sequences.length === 1 && only !== undefined ? { sequence: only, guesses, quiet: this.drafts.quiet() } : null);
+    return this.makeStep('decode', slices, tokens, sequences.length === 1 && only !== undefined ? { sequence: only, guesses, quiet: this.drafts.quiet() } : null, goesOn);
   }
 
   /** Guesses at what follows, for one sequence in a step of its own: from its text, else from the plan's draft. */
   private guessesFor([only, other]: readonly Sequence[]): Guesses | 'wait' {
     if (only === undefined || other !== undefined || !this.settings.canRollBack) return NO_GUESSES;
+    if (only.goesOn) return NO_GUESSES;
     const limit = this.guessLimit(only);
     const tokens = only.speculation.propose(only.tokens, limit);
     return tokens.length > 0 ? { source: 'text', tokens, waitedMs: 0 } : this.drafts.guesses(only, limit, this.slots.running().length === 1);
+  }
+
+  /**
+   * The whole model is in one stage, and nothing is known that would come in between: it need not wait for the head to hear of
+   * its tokens before it computes on. What is begun in vain costs a step, so that guesses come one step after their occasion.
+   */
+  private goesOn(sequences: readonly Sequence[], guesses: Guesses): boolean {
+    const { stages, canRollBack, contextTokens } = this.settings;
+    if (stages > 1 || !canRollBack || guesses.tokens.length > 0 || this.queue.size > 0) return false;
+    if (this.slots.running().some(({ decoding }) => !decoding) || this.slots.running().length > sequences.length) return false;
+    // With the token that this step draws.
+    if (sequences.some(({ tokens, request }) => tokens.length + 1 >= Math.min(request.promptTokens.length + request.maxTokens, contextTokens))) return false;
+    const [only, other] = sequences;
+    if (only === undefined || other !== undefined) return only !== undefined;
+    return !this.drafts.hasDraft && only.speculation.propose(only.tokens, this.guessLimit(only)).length === 0;
   }
 
   /** Fewer than the answer may still grow by; may be below 0. */
@@ -348,11 +366,11 @@ export class HeadScheduler {
     return Math.min(left - 1, request.sampling.draftTokens ?? MAX_DRAFT_TOKENS, MAX_DRAFT_TOKENS, this.settings.batchTokens - 1);
   }
 
-  private makeStep(kind: FlyingStep['kind'], slices: readonly SequenceSlice[], tokens: readonly number[], lone: FlyingStep['lone'] = null): HeadStep {
+  private makeStep(kind: FlyingStep['kind'], slices: readonly SequenceSlice[], tokens: readonly number[], lone: FlyingStep['lone'] = null, goesOn = false): HeadStep {
     const step = this.nextStep;
     this.nextStep += 1;
     this.flying.push({ step, kind, tokens: tokens.length, position: slices[0]?.position ?? 0, alone: this.flying.length === 0, joined: areNeighbours(slices), lone });
-    return { step, operations: this.slots.takeOperations(), slices, tokens: Int32Array.from(tokens) };
+    return { step, operations: this.slots.takeOperations(), slices, tokens: Int32Array.from(tokens), goesOn };
   }
 
   private chunkTokens({ tokens, sent }: Sequence): number {

@@ -13,6 +13,8 @@ export interface HeadStep {
   readonly operations: readonly SequenceOperation[];
   readonly slices: readonly SequenceSlice[];
   readonly tokens: Int32Array;
+  /** The next step is likely to be the same sequences' next tokens, whatever they are: it may be begun with. */
+  readonly goesOn: boolean;
 }
 
 export interface SequenceFinished {

@@ -64,6 +64,10 @@ export class ModelDrafts {
     this.state = state;
   }
 
+  get hasDraft(): boolean {
+    return this.state !== 'none';
+  }
+
   /** For a sequence that could be sent now. `alone`: nobody else is in the ring. `wait`: its guesses are under way. */
   guesses(sequence: Sequence, limit: number, alone: boolean): Guesses | 'wait' {
     const { length } = sequence.tokens;

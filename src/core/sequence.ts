@@ -37,6 +37,8 @@ export interface Sequence {
   waiting: boolean;
   /** Its first token has come back, so that it takes part in decode steps. */
   decoding: boolean;
+  /** Its last decode step said that it goes on: its next is computed already, as one without guesses. */
+  goesOn: boolean;
   /** The last step that it was part of: whoever waited longest goes first. */
   lastStep: number;
   readonly speculation: Speculation;

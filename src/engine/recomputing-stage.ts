@@ -65,6 +65,11 @@ export class RecomputingStage implements StageEngine {
     }
   }
 
+  /** Nothing is kept, so there is nothing to begin with. */
+  ahead(_input: StageInput): void {
+    return;
+  }
+
   step(input: StageInput): StageOutput {
     const open = input.slices.map((slice) => ({ slice, slot: this.checkSlice(slice) }));
     const width = this.takesTokens ? 1 : this.hiddenSize;

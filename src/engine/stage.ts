@@ -9,6 +9,8 @@ import { MAX_DRAFT_TOKENS } from '../core/speculation.js';
 import type { SampledToken, SequenceOperation, SequenceSlice } from '../core/step-types.js';
 import { architectureRules, canRollBack } from '../model/architectures.js';
 import type { StageEngine, StageInput, StageOptions, StageOutput } from '../ports.js';
+import { isBegun } from './begun-step.js';
+import type { BegunStep } from './begun-step.js';
 import { DecodeBatch } from './decode-batch.js';
 import { EmbeddingTable } from './embedding-table.js';
 import { GrammarVocabulary } from './grammar.js';
@@ -25,6 +27,7 @@ import { packCalls } from './slot-packing.js';
 import type { EngineCall } from './slot-packing.js';
 import type { OpenSequence } from './slot-table.js';
 import { checkOptions, payloadRows } from './stage-checks.js';
+import type { InputRules } from './stage-checks.js';
 import { StageSlots } from './stage-slots.js';
 import type { SequenceEnd } from './stage-slots.js';
 import { cleanVectorRegisters } from './vector-registers.js';
@@ -83,6 +86,8 @@ class LlamaStage implements StageEngine {
   /** Rows of a call whose hidden states can be kept. */
   private readonly maxPooledRows: number;
   private logitsPlaces = new Map<number, LogitsPlace>();
+  /** Computed, but nothing drawn: the engine has its logits, and its tokens behind the slots' own. */
+  private begun: BegunStep | null = null;
   private closed = false;
 
   constructor(private readonly options: StageOptions, private readonly model: EngineModel) {
@@ -149,31 +154,27 @@ class LlamaStage implements StageEngine {
 
   apply(operations: readonly SequenceOperation[]): void {
     this.checkOpen();
+    if (operations.length > 0) this.forgetBegun();
     this.slots.apply(operations);
   }
 
   step(input: StageInput): StageOutput {
     this.checkOpen();
     this.slots.checkSlices(input.slices);
-    const rowStarts = payloadRows(input, {
-      takesTokens: this.takesTokens, hiddenSize: this.hiddenSize, tokenLimit: this.embedding?.rows ?? this.vocabularySize, maxSampledRows: this.maxSampledRows,
-    });
+    const rowStarts = payloadRows(input, this.inputRules());
     this.logitsPlaces = new Map();
+    const begun = this.takeBegun(input);
     this.slots.takeBackGuesses(input.slices);
     const { slices } = input;
     const total = rowStarts[slices.length] ?? 0;
     if (!this.samples && this.output.length < total * this.hiddenSize) {
       this.output = new Float32Array(new ArrayBuffer(total * this.hiddenSize * 4));
     }
-    const calls = this.pooledCalls(slices) ?? packCalls(slices, {
-      maxTokens: this.options.batchTokens,
-      isFree: (slot) => this.slots.isPaddable(slot),
-      paysToPad: (lanes, padded) => this.padding.pays(lanes, padded),
-    });
+    const calls = begun === null ? this.pooledCalls(slices) ?? this.packedCalls(slices) : [begun.call];
     const sampled = new Map<number, readonly SampledToken[]>();
     calls.forEach((call, index) => {
       try {
-        this.run(call, input, rowStarts, sampled);
+        this.run(call, input, rowStarts, sampled, begun !== null);
       } catch (error) {
         this.slots.break(slices);
         throw error;
@@ -185,7 +186,29 @@ class LlamaStage implements StageEngine {
       hidden: this.samples ? null : this.output.subarray(0, total * this.hiddenSize),
       sampled: order.flatMap((slice) => sampled.get(slice) ?? []),
       engineCalls: calls.length,
+      ...(begun === null ? {} : { aheadMicros: begun.micros }),
     };
+  }
+
+  ahead(input: StageInput): void {
+    this.checkOpen();
+    this.forgetBegun();
+    const { slices } = input;
+    if (this.options.role !== 'whole' || !this.canRollBack || slices.some(({ position, tokens }) => tokens !== 1 || position >= this.options.contextTokens)) return;
+    this.slots.checkSlices(slices);
+    const rowStarts = payloadRows(input, this.inputRules());
+    const [call, other] = this.packedCalls(slices);
+    // Padding would stand where it does not belong until the step comes.
+    if (call === undefined || other !== undefined || call.lanes.some(({ slice }) => slice < 0)) return;
+    const startedMs = performance.now();
+    this.logitsPlaces = new Map();
+    this.fillBatch(call, input, rowStarts);
+    const status = this.model.llama.c.llama_decode(this.context, this.batch.take(call.lanes.length));
+    // It waits for the logits, so that whoever measures this measures all of it.
+    this.model.llama.c.llama_synchronize(this.context);
+    cleanVectorRegisters();
+    this.begun = { input, call, micros: Math.round((performance.now() - startedMs) * 1000) };
+    if (status !== 0) this.forgetBegun();
   }
 
   logits(sliceIndex: number): Float32Array {
@@ -197,6 +220,7 @@ class LlamaStage implements StageEngine {
 
   reset(): void {
     this.checkOpen();
+    this.begun = null;
     this.slots.clear();
     this.logitsPlaces = new Map();
   }
@@ -216,24 +240,40 @@ class LlamaStage implements StageEngine {
     this.embedding?.close();
   }
 
-  private run(call: EngineCall, input: StageInput, rowStarts: readonly number[], sampled: Map<number, readonly SampledToken[]>): void {
-    const { c } = this.model.llama;
-    const rows = call.lanes.length * call.tokensPerLane;
-    this.fillBatch(call, input, rowStarts);
+  /** Null, and nothing is left of it, where another step comes. */
+  private takeBegun(input: StageInput): BegunStep | null {
+    const { begun } = this;
+    if (begun !== null && isBegun(input, begun)) {
+      this.begun = null;
+      return begun;
+    }
+    this.forgetBegun();
+    return null;
+  }
+
+  private forgetBegun(): void {
+    const { begun } = this;
+    this.begun = null;
+    for (const { slot } of begun?.input.slices ?? []) this.slots.dropPadding(slot);
+  }
+
+  private packedCalls(slices: readonly SequenceSlice[]): readonly EngineCall[] {
+    return packCalls(slices, {
+      maxTokens: this.options.batchTokens,
+      isFree: (slot) => this.slots.isPaddable(slot),
+      paysToPad: (lanes, padded) => this.padding.pays(lanes, padded),
+    });
+  }
+
+  private inputRules(): InputRules {
+    return { takesTokens: this.takesTokens, hiddenSize: this.hiddenSize, tokenLimit: this.embedding?.rows ?? this.vocabularySize, maxSampledRows: this.maxSampledRows };
+  }
+
+  private run(call: EngineCall, input: StageInput, rowStarts: readonly number[], sampled: Map<number, readonly SampledToken[]>, isComputed: boolean): void {
     const direct = this.directTarget(call, rowStarts);
-    this.tap?.begin(this.batch.rows.subarray(0, rows * this.model.inputSize), direct ?? this.scratch.subarray(0, this.samples ? 0 : rows * this.hiddenSize));
-    const startedMs = performance.now();
+    if (!isComputed) this.compute(call, input, rowStarts, direct);
     const pooled = this.slots.at(call.firstSlot)?.pooled ?? null;
     const keepsStates = pooled !== null && pooled.wantsCall(call, input.slices[0]);
-    if (keepsStates) c.llama_set_embeddings(this.context, true);
-    const status = c.llama_decode(this.context, this.batch.take(rows));
-    if (keepsStates) c.llama_set_embeddings(this.context, false);
-    cleanVectorRegisters();
-    if (call.tokensPerLane === 1) this.padding.measured(rows, performance.now() - startedMs);
-    this.tap?.finish();
-    if (status !== 0) {
-      throw new RingError('engine_failed', `the engine could not compute ${rows} tokens (status ${status}); the sequences of this step must be closed`, { status, rows });
-    }
     call.lanes.forEach((lane, index) => {
       const sequence = call.firstSlot + index;
       const slice = input.slices[lane.slice];
@@ -258,6 +298,25 @@ class LlamaStage implements StageEngine {
       this.logitsPlaces.set(lane.slice, { row: (index + 1) * call.tokensPerLane - 1 - open.drafted + tokens.length - 1 });
       sampled.set(lane.slice, tokens);
     });
+  }
+
+  /** Without drawing. */
+  private compute(call: EngineCall, input: StageInput, rowStarts: readonly number[], direct: Float32Array | null): void {
+    const { c } = this.model.llama;
+    const rows = call.lanes.length * call.tokensPerLane;
+    this.fillBatch(call, input, rowStarts);
+    this.tap?.begin(this.batch.rows.subarray(0, rows * this.model.inputSize), direct ?? this.scratch.subarray(0, this.samples ? 0 : rows * this.hiddenSize));
+    const startedMs = performance.now();
+    const keepsStates = this.slots.at(call.firstSlot)?.pooled?.wantsCall(call, input.slices[0]) ?? false;
+    if (keepsStates) c.llama_set_embeddings(this.context, true);
+    const status = c.llama_decode(this.context, this.batch.take(rows));
+    if (keepsStates) c.llama_set_embeddings(this.context, false);
+    cleanVectorRegisters();
+    if (call.tokensPerLane === 1) this.padding.measured(rows, performance.now() - startedMs);
+    this.tap?.finish();
+    if (status !== 0) {
+      throw new RingError('engine_failed', `the engine could not compute ${rows} tokens (status ${status}); the sequences of this step must be closed`, { status, rows });
+    }
   }
 
   /** Null where tokens are drawn. */

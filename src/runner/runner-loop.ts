@@ -2,7 +2,7 @@
  * What a runner does with each message: load, step, reset, tokenize, probe. Synchronous; knows no descriptors.
  */
 import { errorCodeOf, errorMessageOf, RingError } from '../core/errors.js';
-import type { PackedStates } from '../core/step-types.js';
+import type { PackedStates, SampledToken, SequenceSlice } from '../core/step-types.js';
 import type { ActivationType, Backend } from '../core/types.js';
 import { inventory } from '../engine/devices.js';
 import { measureSpeed } from '../engine/measure.js';
@@ -76,7 +76,7 @@ export class RunnerLoop {
         ? { hidden: null, sampled: [] }
         : this.stage.step({ slices: frame.slices, tokens: frame.tokens, hidden: entered });
       const packed = result.hidden === null ? null : packStates(result.hidden, this.stage.hiddenSize, this.activations);
-      const computeMicros = Number((process.hrtime.bigint() - startedAt) / 1000n);
+      const computeMicros = Number((process.hrtime.bigint() - startedAt) / 1000n) + ('aheadMicros' in result ? result.aheadMicros ?? 0 : 0);
       this.output.activation(activationPieces({
         planId: frame.planId,
         step: frame.step,
@@ -89,11 +89,21 @@ export class RunnerLoop {
         sampled: result.sampled,
         computeMicros: frame.computeMicros + computeMicros,
         stageMicros: [...frame.stageMicros, computeMicros],
+        ...(frame.goesOn ? { goesOn: true } : {}),
       }));
+      if (frame.goesOn) this.goOn(frame.slices, result.sampled);
     } catch (error) {
       this.output.control({ kind: 'failed', code: errorCodeOf(error), message: errorMessageOf(error), step: Math.max(1, step), call: 0 });
     }
     this.reportResident(false);
+  }
+
+  /** While the head hears of these tokens, the next are computed. */
+  private goOn(slices: readonly SequenceSlice[], sampled: readonly SampledToken[]): void {
+    const tokens = slices.map(({ slot }) => sampled.find((token) => token.slot === slot && !token.endOfGeneration)?.token);
+    if (tokens.some((token) => token === undefined)) return;
+    const next = slices.map(({ slot, position, tokens: count }) => ({ slot, position: position + count, tokens: 1, sample: true }));
+    this.stage?.ahead({ slices: next, tokens: Int32Array.from(tokens, (token) => token ?? 0), hidden: null });
   }
 
   private unpack(packed: PackedStates, hiddenSize: number): Float32Array {

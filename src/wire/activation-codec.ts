@@ -38,6 +38,8 @@ export interface ActivationHeader {
   readonly computeMicros: number;
   /** The same of each stage so far, in rank order. */
   readonly stageMicros: readonly number[];
+  /** The next step is likely to be the same sequences' next tokens. */
+  readonly goesOn?: true;
 }
 
 export interface Activation extends ActivationHeader {
@@ -75,6 +77,7 @@ export function activationPieces(activation: Activation): readonly Uint8Array[] 
     sampled: activation.sampled.map(({ probability, embedding, ...token }) => ({ ...token, probability: toWireProbability(probability), embedding: toWireEmbedding(embedding) })),
     computeMicros: activation.computeMicros,
     stageMicros: [...activation.stageMicros],
+    goesOn: activation.goesOn ?? false,
   }).finish();
   const payloadStart = align(LENGTH_BYTES + header.byteLength);
   const payload = activation.packed?.bytes ?? (activation.hidden === null ? null : bytesOf(activation.hidden));
@@ -186,6 +189,7 @@ function fromWireHeader(wire: WireHeader): ActivationHeader {
     })),
     computeMicros: wire.computeMicros,
     stageMicros: wire.stageMicros,
+    ...(wire.goesOn ? { goesOn: true } : {}),
   };
 }
 

@@ -25,6 +25,7 @@ const activation: Activation = {
   sampled: [{ slot: 3, sequenceId: 'request-0', position: 99, token: 151_000, endOfGeneration: true, probability: { logprob: -0.5, alternatives: [{ token: 7, logprob: -0.25 }] }, embedding: Float32Array.of(0.5, -1) }],
   computeMicros: 12_345,
   stageMicros: [12_000, 345],
+  goesOn: true,
 };
 
 /** Byte-exact: what an older agent sends must stay readable. */

@@ -1025,6 +1025,9 @@ export namespace ringagent {
             /** Header stageMicros. */
             stageMicros: number[];
 
+            /** Header goesOn. */
+            goesOn: boolean;
+
             /**
              * Encodes the specified Header message. Does not implicitly {@link ringagent.activation.Header.verify|verify} messages.
              * @param message Header message or plain object to encode
@@ -1079,6 +1082,9 @@ export namespace ringagent {
                 /** Header stageMicros */
                 stageMicros?: (number[]|null);
 
+                /** Header goesOn */
+                goesOn?: (boolean|null);
+
                 /** Unknown fields preserved while decoding when enabled */
                 $unknowns?: Uint8Array[];
             }
@@ -1095,6 +1101,7 @@ export namespace ringagent {
               sampled?: ringagent.activation.Sampled.$Shape[]|null;
               computeMicros?: number|null;
               stageMicros?: number[]|null;
+              goesOn?: boolean|null;
               $unknowns?: Uint8Array[];
             };
         }

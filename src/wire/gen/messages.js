@@ -1546,6 +1546,7 @@ export const ringagent = $root.ringagent = (() => {
             Header.prototype.sampled = $util.emptyArray;
             Header.prototype.computeMicros = 0;
             Header.prototype.stageMicros = $util.emptyArray;
+            Header.prototype.goesOn = false;
 
             Header.encode = function (message, writer, _depth) {
                 if (!writer)
@@ -1577,6 +1578,8 @@ export const ringagent = $root.ringagent = (() => {
                     writer.uint32(72).uint32(message.computeMicros);
                 if (message.stageMicros != null && message.stageMicros.length)
                     writer.uint32(82).uint32s(message.stageMicros);
+                if (message.goesOn != null && $Object.hasOwnProperty.call(message, "goesOn") && message.goesOn !== false)
+                    writer.uint32(88).bool(message.goesOn);
                 if (message.$unknowns != null && $Object.hasOwnProperty.call(message, "$unknowns"))
                     for (let i = 0; i < message.$unknowns.length; ++i)
                         writer.raw(message.$unknowns[i]);
@@ -1705,6 +1708,15 @@ export const ringagent = $root.ringagent = (() => {
                             if (!(message.stageMicros && message.stageMicros.length))
                                 message.stageMicros = [];
                             message.stageMicros.push(reader.uint32());
+                            continue;
+                        }
+                    case 11: {
+                            if (wireType !== 0)
+                                break;
+                            if (value = reader.bool())
+                                message.goesOn = value;
+                            else
+                                delete message.goesOn;
                             continue;
                         }
                     }
