@@ -37,6 +37,8 @@ async function command(...words: readonly string[]): Promise<string> {
 /** Loads, answers greedily, unloads. */
 async function answer(...flags: readonly string[]): Promise<{ text: string; promptTokens: number; bytes: number }> {
   await command('models', 'load', MODEL, '--nodes', '2', ...flags);
+  // A ring that has just been loaded sends steps around itself until somebody asks.
+  await (await agentAt(0).call({ path: '/v1/completions', json: { model: MODEL, prompt: 'Amen', max_tokens: 1 }, timeoutMs: DEADLINE_MS })).text();
   const before = await bytesSent(pair.ports) ?? 0;
   const response = await agentAt(0).call({ path: '/v1/completions', json: { model: MODEL, prompt: PROMPT, max_tokens: 12, temperature: 0 }, timeoutMs: DEADLINE_MS });
   const bytes = (await bytesSent(pair.ports) ?? 0) - before;
