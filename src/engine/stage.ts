@@ -196,6 +196,8 @@ class LlamaStage implements StageEngine {
     const { slices } = input;
     if (this.options.role !== 'whole' || !this.canRollBack || slices.some(({ position, tokens }) => tokens !== 1 || position >= this.options.contextTokens)) return;
     this.slots.checkSlices(slices);
+    // Guesses behind it are taken back when the step comes.
+    if (slices.some(({ slot, position }) => this.slots.running(slot).next !== position)) return;
     const rowStarts = payloadRows(input, this.inputRules());
     const [call, other] = this.packedCalls(slices);
     // Padding would stand where it does not belong until the step comes.

@@ -130,6 +130,20 @@ describe('a step that was begun with in vain', () => {
   });
 });
 
+it('no step is begun with behind guesses that were wrong', () => {
+  const [plain, stage] = [stageOf(), stageOf()];
+  const { positions: [a], next: [x] } = twoSequences(plain);
+  twoSequences(stage);
+  const guessed: StageInput = { slices: [slice(0, a, 3, [7, 8])], tokens: Int32Array.of(x, 7, 8), hidden: null };
+  const [token] = plain.step(guessed).sampled;
+  expect(stage.step(guessed).sampled).toHaveLength(1);
+  const next = one(0, a + 1, token?.token ?? 0);
+  stage.ahead(next);
+  const [wanted, got] = [plain.step(next), stage.step(next)];
+  expect(got.aheadMicros).toBeUndefined();
+  expect(got.sampled).toEqual(wanted.sampled);
+});
+
 it('no step is begun with at the end of the context, with holes between slots, or in a part of a model', () => {
   const stage = stageOf({ contextTokens: 32 });
   open(stage, 0, { sampling: SEEDED });
